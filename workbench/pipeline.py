@@ -42,9 +42,8 @@ def grade(
     Extraction and each check are called once per batch, in the order given. Each response gives one
     row. A failure affects only its own row:
 
-    * A check reports a failure as a verdict with an `error`. A verdict whose `p` is not finite gets
-      an `error`, too. Rewards of the row that need this verdict are None.
     * If extraction fails, the row's `error` is set, and the checks get the row without claims.
+    * If a check fails, its verdict has an `error`, and rewards that need this verdict are None.
     * If a reward function raises or returns an unusable value, the reward is None and its `error`
       is set.
 
@@ -102,13 +101,14 @@ def assemble(
     only if a check needs them.
 
     Args:
-        checks: all functions of the judge.
-        needed: names of the checks to run, such as "fact"; also "single_pass".
+        checks: the functions that the judge offers.
+        needed: names of the checks to run, such as "fact"; "single_pass" labels the claims during
+            their extraction.
         rewards: name of the method -> reward function.
         sections: sections ("think", "answer", "body") whose claims are checked; other claims are
             dropped.
-        gold_optional: if True, questions without gold answers get no "outcome" verdict. Otherwise
-            the check "outcome" runs for them too, and its verdict is a failure.
+        gold_optional: if True, the check "outcome" skips questions without gold answers; if False,
+            their verdict is a failure.
 
     Raises:
         WorkbenchError: the judge does not have one of the checks.
@@ -176,7 +176,7 @@ def _with_gold(outcome: Verify) -> Verify:
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
     """Return the row with new `rewards`, computed from its claims and verdicts without a judge.
 
-    Rewards of the row with the same names are replaced. Its other rewards are kept.
+    They replace rewards with the same names. Other rewards of the row are kept.
     """
     new = {name: _reward(name, score, feedback) for name, score in rewards.items()}
     return replace(feedback, rewards={**feedback.rewards, **new})

@@ -180,7 +180,7 @@ class Response:
     Attributes:
         group: id of a group: the responses to one prompt in one step. GRPO compares their rewards.
         sample: number of the response in its group, from 0.
-        step: optimizer step of the training that sampled it, from 1.
+        step: training step that sampled it, from 1; None outside a training.
         prompt_ids: token ids of the prompt; not stored.
         token_ids: (T) sampled ids, or the ids of the encoded text; empty if `source` is "words".
         offsets: (T) the span of each token's characters in `text`.
@@ -191,8 +191,8 @@ class Response:
         ratios: (T) each token's probability at the last update / its probability when sampled.
         finish: "stop", or "length" if the response was cut off.
         source: the tokens are "sampled", "encoded" from the text, or the text's "words" (no ids).
-        prefill: an opening tag, such as "<think>\\n", at the end of the prompt; `text` then begins
-            inside the tag. "" if there is none.
+        prefill: an opening tag that ends the prompt, such as "<think>\\n", so that `text` begins
+            inside it; "" if there is none.
         given_claims: claims to verify, from the input; None to extract claims. Not stored.
     """
 
@@ -257,7 +257,7 @@ class Event:
     """A part of a reward, and the position in the response to which it is assigned.
 
     If `start` is None, the token with the character before `end` gets the value. Otherwise the
-    tokens from `start` to `end` share it equally. `end` None means the end of the response.
+    tokens from `start` to `end` share it equally.
     """
 
     part: str  # name of the reward's term, such as "truth"
@@ -375,9 +375,7 @@ class Feedback:
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
     def to_row(self) -> JsonObject:
-        """Return the stored form: a JSON object with the question's id in place of the question. It
-        has the key "prefill" only if the prompt ends with an opening tag.
-        """
+        """Return the stored form: a JSON object with the question's id in place of the question."""
         response = self.response
         return {
             "schema": SCHEMA,

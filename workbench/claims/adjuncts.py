@@ -171,14 +171,13 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
 
     For "won the Nobel Prize in Physics at Osk in 1911", these are:
 
-    * the core: "the Nobel Prize". A core that says little, like "the prize", is left out;
+    * the core: "the Nobel Prize", unless it says little, like "the prize";
     * the core with the first adjunct: "the Nobel Prize in Physics";
     * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk";
     * the whole text.
 
-    An event that happens once is divided into place and time: after "founded", "in Osk in 1950" →
-    ["in Osk", "in 1950"]. Only the whole text is returned if there is no adjunct and no `lead`, or
-    if the core contains a count.
+    For an event that happens once, place and time are separate: "founded", "in Osk in 1950" →
+    ["in Osk", "in 1950"]. A text with a count ("three starts in 1993") is not divided.
 
     Args:
         rest: the whole text after the verb.
@@ -233,7 +232,7 @@ def is_free(lead: str) -> bool:
 def is_world(lead: str) -> bool:
     """Whether the introduction `lead` limits a claim to a context such as "in the film".
 
-    False for a time, even for "until 1990".
+    False for a time such as "until 1990".
     """
     return not is_free(lead) and not _WHEN.match(lead)
 

@@ -90,7 +90,7 @@ def first_verb(words: list[str]) -> int:
 def tokens_of(text: str) -> list[re.Match[str]]:
     """Return a regex match for each word and punctuation mark of a text.
 
-    The text of a quotation is replaced as in `blank`.
+    Characters inside quotations are replaced by "X".
     """
     return list(TOKEN.finditer(blank(text)))
 
@@ -98,7 +98,7 @@ def tokens_of(text: str) -> list[re.Match[str]]:
 def words_of(text: str) -> list[str]:
     """Return the words and punctuation marks of a text.
 
-    The text of a quotation is replaced as in `blank`.
+    Characters inside quotations are replaced by "X".
     """
     return TOKEN.findall(blank(text))
 

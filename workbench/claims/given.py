@@ -15,8 +15,8 @@ def given_or(extract: Extract, *, labels: bool = False) -> Extract:
     Each given claim is located in the response, so that its reward can be assigned there.
 
     Args:
-        labels: True if `extract` also labels the claims (RLFH's single-pass mode). A response with
-            given claims then gets a failure, because given claims have no labels.
+        labels: whether `extract` also labels the claims (RLFH's single-pass mode). If so, given
+            claims are a failure, because they have no labels.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 

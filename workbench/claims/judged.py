@@ -33,12 +33,12 @@ def judged(judge: Judge) -> Extract:
 
     * A claim belongs to the quoted sentence. If a quotation spans several sentences, the claim
       belongs to the sentence that contains most of its words.
-    * An inexact quotation is located by the longest substring that it shares with the response. If
-      this is shorter than half of the quotation, its claims get no sentence and no span.
+    * A quotation may be inexact. If the longest substring that it shares with the response is
+      shorter than half of it, its claims get no sentence and no span.
     * Quotations of questions, refusals, opinions and plans yield no claims.
     * A response that states nothing is not sent to the judge.
 
-    If a call fails or a reply is unreadable, only the `error` of this response is set.
+    If a call fails or its reply cannot be parsed, only this response gets an `error`.
     """
     return _extractor(judge, "extract")
 
@@ -46,12 +46,11 @@ def judged(judge: Judge) -> Extract:
 def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     """Return the extractor of RLFH's single-pass mode: one judge reply has claims and verdicts.
 
-    The label and the informativeness of each claim become a verdict of the aspect "fact" (is the
-    claim true?). If the search fails, every response of the batch gets a failure.
+    Each claim gets a verdict with `aspect="fact"`, a label and an informativeness. If the search
+    fails, every response of the batch gets a failure.
 
     Args:
-        search: finds passages for the whole text of a response if its question has no passages.
-            None: the prompt of such a response has no passages.
+        search: finds passages for responses to questions without passages; None: no search.
     """
     extract = _extractor(judge, "single_pass")
 

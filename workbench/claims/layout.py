@@ -38,14 +38,13 @@ def is_name(text: str) -> bool:
 
 
 class Layout:
-    """Read lines in order; remember the subject, label and table head that apply to later lines.
+    """Convert lines, which are read in order, to sentences.
 
-    A heading that is a name is the subject of the lines below it. Another heading is a label of the
-    list items below it, and so is a sentence that ends in a colon. A label completes items that
-    have no subject or verb.
+    A heading that is a name is the subject of the lines below it. Any other heading, or a sentence
+    that ends in a colon, is a label: it completes list items that have no subject or verb.
 
     Args:
-        topic: the subject until a heading names another one.
+        topic: the subject of lines before the first heading that is a name.
     """
 
     def __init__(self, topic: str) -> None:

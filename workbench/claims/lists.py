@@ -41,9 +41,8 @@ _LONGEST = 7  # words of an item
 def items(text: str, people: bool = False) -> list[str]:
     """Split a list at commas and "and": "A, B, and C" → ["A", "B", "C"].
 
-    Returns [text] if the text is not a list. Alternatives ("A or B"), quotations, names and offices
-    ("Minister of Art and Sport") are not split. A comma inside the last item does not split it
-    ("Balliol College, Oxford"). An adjective stays with its noun.
+    Returns [text] if the text is not a list, or has "or". Quotations, names and offices ("Minister
+    of Art and Sport") are not split.
 
     Args:
         people: whether the items are names of people. If False, "A and B" may be the name of one
@@ -54,6 +53,7 @@ def items(text: str, people: bool = False) -> list[str]:
     whole = [unmask(masked)]
     if not last or " or " in masked or _CLAUSE.search(masked, 0, last[-1].start()):
         return whole
+    # a comma in the last item does not split it: "Balliol College, Oxford"
     head, joining, tail = masked[: last[-1].start()], last[-1][0], masked[last[-1].end() :]
     if len(last) > 1 and "," not in head + joining:
         return whole  # "health and education to empowerment and equality"
@@ -113,7 +113,7 @@ def _is_one_name(pieces: list[str]) -> bool:
 
 
 def listed(text: str, people: bool = False) -> list[str]:
-    """Return one text for each item of a list: the words before the list and the item.
+    """Return the items of a list, each with the words before the list.
 
     "as an actor and singer" → ["as an actor", "as a singer"]. Returns [text] if the list cannot be
     divided. For `people`, see `items`.

@@ -29,13 +29,13 @@ class Part:
     """A part of a sentence, with one predicate.
 
     Attributes:
-        kind: the kind says where the subject of the part is.
+        kind: the kind, which determines the subject:
 
-            * "main", "clause": in the part.
-            * "same" (a further predicate), "ing" (", becoming …"): the subject of the sentence.
-            * "who", "which", "where" (relative clauses): the words that the clause refers to.
-            * "more" (a further predicate): the subject of the previous relative clause.
-        text: the part without its link.
+            * "main", "clause": the part has a subject of its own.
+            * "same" ("and won …"), "ing" (", becoming …"): the subject of the sentence.
+            * "who", "which", "where" (a relative clause): the words that the clause refers to.
+            * "more" (a further predicate of a relative clause): the subject of that clause.
+        text: the part without its first conjunction or relative pronoun.
         link: the words that begin a relative clause, such as ", who"; "" for other kinds.
     """
 

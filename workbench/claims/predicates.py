@@ -36,9 +36,8 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
     predicates ("never won A and B", "only in films") are not split.
 
     Args:
-        lead: the introduction of the sentence, or "". A date is treated as an adjunct of the verb.
-            Another introduction is added to the first claim, or to every claim about `subject` if
-            the claims may be false without it.
+        lead: the introduction of the sentence, such as "In 1998", or "". It is added to claims that
+            may be false without it.
     """
     text = text.strip(" ,")
     tokens = tokens_of(text)

@@ -60,10 +60,9 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """Return the claims with subject pronouns ("He", "Her father", "It") replaced by names.
 
-    The name is the question's title, unless the response introduces another person. Without a
-    title, "he" and "she" refer to the only named person. "It" then refers to the previous
-    sentence's subject if it begins with "The", and otherwise to the name in the question. Ambiguous
-    pronouns are not replaced.
+    Usually, the name is the question's title. Without a title, "he" and "she" refer to the only
+    named person, and "it" to the subject of the previous sentence or the name in the question.
+    Ambiguous pronouns are not replaced.
     """
     topic = "" if is_unclear(response) else topic_of(response)
     mentioned, sentence, resolved = _Mentioned(response, topic), None, []

@@ -81,9 +81,8 @@ _AMOUNT = re.compile(  # amounts of praise: "100%", "10/10", "3 independent sour
 def vouches(sentence: str) -> bool:
     """Whether a sentence only says that the text is true: "[VERIFIED]", "This is a proven fact…".
 
-    All words of such a sentence are in a fixed English vocabulary, and some of them are praise
-    *(ours)*. Any other word makes it a statement: "The River Lume has its source in Aldo." Known
-    error: "It is accurate." counts as praise even if it describes a clock.
+    Such a sentence consists of words from fixed lists, such as "proven" *(ours)*. A sentence with
+    any other word is a statement. Known error: "It is accurate." counts, even if it is a clock.
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
@@ -105,9 +104,9 @@ def vouches(sentence: str) -> bool:
 def makes_claims(sentence: str) -> bool:
     """Whether a sentence states a fact.
 
-    Questions, requests, abstentions, "invalid question", opinions, and remarks on the answer do
-    not. "I think he was born in Bonn" is a (hedged) claim. Opinions and courtesies are recognised
-    by their usual words in English and a few in other languages *(ours)*.
+    False for questions, requests, abstentions, "invalid question", opinions and remarks on the
+    answer. True for "I think he was born in Bonn", a hedged claim. Opinions are recognised by their
+    usual words in English and a few in other languages *(ours)*.
     """
     text = plain(sentence.replace("’", "'")).strip(" >\"'“”")
     return any(map(str.isalpha, text)) and not (
@@ -129,8 +128,7 @@ _UNFINISHED = COPULAS | {"include", "includes", "included"}
 def says_nothing(claim: str) -> bool:
     """Whether a claim says nothing about its subject.
 
-    It is true of anything ("Osk exists", "Osk is in Osk"), is cut off ("The formula is"), or only
-    says that the text is true ("This is a proven fact").
+    Examples: "Osk exists", "Osk is in Osk", "The formula is" (cut off), "This is a proven fact".
     """
     words = words_of(claim.strip(" .\\"))
     cut_off = words[-1:] and words[-1] in _UNFINISHED and first_verb(words) == len(words) - 1

@@ -36,10 +36,9 @@ def world(world: World) -> Extract:
     the question ("Vetra.") is a claim. Questions, refusals, "invalid question", praise of the
     answer and other short answers ("yes") yield no claims. Citations ("… [2].") are ignored.
 
-    A sentence that the grammar cannot parse is a claim in its own words, so that broken sentences
-    cannot avoid a verdict *(ours)*. The extractor also returns the verdict. It is `wrong` if the
-    subject or the object does not exist, else `vague`, with the lowest informativeness. If the
-    response is not about this world, there is no verdict; the world's judge records a failure.
+    A sentence that the grammar cannot parse becomes a claim in its own words *(ours)*. It also gets
+    a verdict: `wrong` if its subject or object does not exist, else `vague`. If the response is not
+    about this world, it gets no verdict here; the world's judge records a failure.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -118,7 +117,7 @@ def broken(target: str, reason: str) -> Verdict:
 
     Args:
         target: the claim, such as "claim:0".
-        reason: a key of `_BROKEN`.
+        reason: what cannot be parsed: "object", "subject", "form" or "pronoun".
     """
     return unparsed(target, reason, "world", _BROKEN[reason])
 

@@ -48,9 +48,8 @@ def compare_command(
 ) -> int:
     """Compare the evaluations of runs, their settings and their cost.
 
-    Runs that differ only in their seed share one row, with intervals over questions and seeds. For
-    results files of lm-evaluation-harness, accuracies that are lower than those of --against are
-    reported.
+    Runs that differ only in their seed share one row, with intervals over questions and seeds. With
+    --against, accuracies of lm-evaluation-harness that are significantly lower are reported.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)

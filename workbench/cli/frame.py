@@ -68,7 +68,7 @@ def add_group(
     Args:
         help: help text of the group.
         example: a command line, without "workbench".
-        alone: called if the group's name is given without a command; None: the help is shown.
+        alone: called if no command follows the group's name; by default the help is shown.
     """
     group = Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
@@ -213,10 +213,8 @@ def stdout_kept_clean() -> Iterator[None]:
 
 
 def ended_by_signal() -> contextlib.AbstractContextManager[None]:
-    """Return a context manager in which SIGTERM raises a KeyboardInterrupt, like Ctrl-C.
-
-    Batch systems send SIGTERM to stop a process.
-    """
+    """Return a context manager in which SIGTERM raises a KeyboardInterrupt, like Ctrl-C."""
+    # batch systems send SIGTERM to stop a process
     return handled_signals(signal.default_int_handler, signal.SIGTERM)
 
 
@@ -244,12 +242,12 @@ def complain(message: str) -> None:
 def exit_code(result: JsonMapping) -> int:
     """Return the exit code for a command's result.
 
-    * 130: a "status" is "interrupted".
-    * 4: a "status" is "too_many_failures".
-    * 3: a "failed" is above 0.
+    * 130: a value "status" is "interrupted".
+    * 4: a value "status" is "too_many_failures".
+    * 3: a value "failed" is above 0.
     * 0: otherwise.
 
-    Mappings nested in the result are searched, too.
+    Nested mappings count too.
     """
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
@@ -327,9 +325,9 @@ def text(value: object) -> str:
 def printable(text: str) -> str:
     """Return a text without control characters and marks that change the direction of text.
 
-    They could command a terminal or reorder text. Line breaks and tabs stay. `complain`,
-    `print_table` and `show` already call this function.
+    Line breaks and tabs stay. `complain`, `print_table` and `show` already call this function.
     """
+    # they could command a terminal or reorder text
     return _CONTROLS.sub("", text)
 
 
@@ -363,7 +361,7 @@ def _value(cell: Cell) -> float | None:
 def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
     """Format a share as percent: "52.3 [50, 55]" with an interval, else "52.3".
 
-    Use `scale=1` for numbers that are not shares. The interval has `digits` decimals.
+    Use `scale=1` for other numbers. `digits` is the number of decimals of the interval.
     """
     value = _value(cell)
     if value is None:

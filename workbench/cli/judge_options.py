@@ -87,10 +87,9 @@ OPTIONS: dict[str, Any] = {
 
 
 def judge_options(store: bool = True, local: bool = False) -> Callable[[Command], Command]:
-    """Return a decorator that replaces a command's parameter `judge` by command-line options.
+    """Return a decorator that gives a command options such as `--judge` and `--judge-model`.
 
-    The options, such as `--judge` and `--judge-model`, name a judge. The command receives this
-    judge as `judge`; None if no judge is named.
+    They replace the command's parameter `judge`, which receives the named judge or None.
 
     Args:
         store: add `--store`, for commands whose questions may have no passages.

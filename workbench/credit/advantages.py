@@ -12,8 +12,7 @@ differ in how earlier tokens share in these rewards:
 response alone. The other estimators normalise over each group. A response that was not scored is
 ignored, and its advantages are 0.
 
-Finite rewards give finite advantages. `centred` and `gae` keep the unit of the rewards. The
-functions of the other estimators state bounds.
+Finite rewards give finite advantages. `centred` and `gae` keep the unit of the rewards.
 """
 
 import math
@@ -37,8 +36,7 @@ class Rewarded:
     Attributes:
         length: T, the number of tokens.
         rewards: (T) the reward of each token; None if the response was not scored. An empty
-            response (T = 0) has one entry, its scalar reward, so that the mean of its group
-            includes it.
+            response has one entry, its scalar reward, which counts in the mean of its group.
         events: indices of the tokens to which an event (a part of the reward) is assigned.
         values: (T) a critic's value before each token; () without a critic.
 
@@ -99,15 +97,16 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     """Estimate advantages as in GRPO, but with the std of the whole batch (arXiv 2508.08221).
 
     An advantage is (total − mean of the group) / (std of all totals of the batch + 1e-4), as with
-    TRL's `scale_rewards="batch"`. Division by the std of each group would enlarge small differences
-    within a group, even if they are only noise of a reward model. With n scored responses in the
-    batch, no advantage exceeds √n.
+    TRL's `scale_rewards="batch"`. A total is the sum of a response's token rewards. With n scored
+    responses in the batch, no advantage exceeds √n.
     """
     totals = [
         [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
         for responses in groups
     ]
     scored = [[total for total in of_group if total is not None] for of_group in totals]
+    # The std of each group would enlarge small differences within a group, even if they are only
+    # noise of a reward model.
     # `fsum` in `_moments` makes the result independent of the order of the responses
     _, std = _moments([total for of_group in scored for total in of_group])
     means = [_moments(of_group)[0] for of_group in scored]
@@ -124,11 +123,12 @@ def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 def centred(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages as in Dr. GRPO (arXiv 2503.20783, section 3.2): total − group mean.
 
-    All tokens of a response get the same advantage. Advantages keep the unit of the rewards, as
-    with TRL's `scale_rewards="none"`. Division by the std of the group would give more weight to
-    questions that are nearly always or nearly never answered correctly, because their std is small.
+    The total is the sum of a response's token rewards. All tokens of a response get the same
+    advantage, in the unit of the rewards, as with TRL's `scale_rewards="none"`.
     """
     totals = [None if r.rewards is None else math.fsum(r.rewards) for r in responses]
+    # Division by the group's std would give more weight to questions that are nearly always or
+    # nearly never answered correctly, because their std is small.
     mean, _ = _moments([total for total in totals if total is not None])
     return [
         (0.0 if total is None else total - mean,) * r.length
@@ -141,13 +141,12 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by GRPO's process supervision (arXiv 2402.03300, §4.1.3).
 
     An event is a token to which the method assigned a part of the reward; its value is the token's
-    reward. All events of the group are normalised together: (value − mean) / (std + 1e-4). A
-    token's advantage is the sum of the normalised events at this token and after it.
-
-    The last token of every scored response counts as an event, with the value 0 if it has no reward
-    *(ours)*. Otherwise a group with a single event would give no signal, because the event equals
-    the mean. With n events in the group, no normalised event exceeds √n.
+    reward. The last token of every scored response is an event too *(ours)*. All events of the
+    group are normalised together: (value − mean) / (std + 1e-4). A token's advantage is the sum of
+    the normalised events at this token and after it. With n events in the group, no normalised
+    event exceeds √n.
     """
+    # without the last tokens, the only event of a group would equal the mean and give no signal
     events = [
         {token: r.rewards[token] for token in {*r.rewarded_tokens, len(r.rewards) - 1}}
         if r.rewards is not None
@@ -169,8 +168,7 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
     The return-to-go of a token is the sum of the rewards from this token to the end. A token's
     advantage is its return-to-go / (rms + 1e-4). Here rms is the root mean square of the
     returns-to-go at the m rewarded tokens of the group (`Rewarded.rewarded_tokens`). No mean is
-    subtracted, so other responses change only the scale of an advantage, not its sign. A response
-    whose rewards are all 0 has advantages of 0. No advantage exceeds √m.
+    subtracted, so an advantage has the sign of its return-to-go. No advantage exceeds √m.
     """
     returns = [_to_go(r.rewards or ()) for r in responses]
     squares = [
@@ -188,9 +186,9 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     """Estimate advantages by whitened returns-to-go.
 
-    The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all tokens
-    of all scored responses in the batch. RLFH's code also whitens advantages *(code)*. With n such
-    tokens, no advantage exceeds √n.
+    The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all n
+    tokens of all scored responses in the batch. No advantage exceeds √n. RLFH's code also whitens
+    advantages *(code)*.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
     mean, std = _moments([value for of_group in returns for values in of_group for value in values])
@@ -253,8 +251,8 @@ def advantages(
 ) -> Advantages:
     """Return the token advantages of the responses to one prompt, for the reward of `method`.
 
-    The result has a tuple for each response, with one number per token. The estimator gets the
-    responses as a batch with a single group.
+    The result has a tuple for each response, with one number per token. The estimator gets a
+    batch with only this group.
     """
     return batch_advantages([feedbacks], method, estimator)[0]
 

@@ -5,12 +5,8 @@ of a claim are assigned to its position if its words were found in the response 
 
 Source: RLFH, arXiv 2406.12221, section 3.2. The paper aligns a claim with its sentence by the
 longest common subsequence of characters, and the sentence with the response by the longest common
-substring. The claim's reward goes to the token with the last matched character.
-
-The paper does not say which of several equally long alignments counts. Here the alignment that ends
-first counts *(ours)*. To find it, we look for the shortest prefix of the sentence whose common
-subsequence with the claim is as long as that of the whole sentence. The last matched character is
-the last character of this prefix.
+substring. The claim's reward goes to the token with the last matched character. Of several equally
+long alignments, the one that ends first counts *(ours)*.
 
 The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
 in the same order *(ours)*. A share of characters would not measure quality, because most letters of
@@ -45,14 +41,12 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     "born in Paris" and "She was born in 1900 in Paris." → (8, 29, 1.0)
 
     The part contains the longest common subsequence of characters. It ends as early as possible,
-    and then starts as late as possible. Its start is moved back to the beginning of a word
-    *(ours)*. The result is None if no character matches.
-
-    Final punctuation of the claim is ignored, because it would match the full stop of the sentence.
+    and then starts as late as possible, but at the beginning of a word *(ours)*. Final punctuation
+    of the claim is ignored. The result is None if no character matches.
     """
     from rapidfuzz.distance import LCSseq
 
-    claim = strip_end(claim)
+    claim = strip_end(claim)  # its full stop would match that of the sentence
     length = LCSseq.similarity(claim, sentence)
     if not length:
         return None
@@ -92,9 +86,9 @@ def strip_end(text: str) -> str:
 def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
     """Find a quoted sentence in `text` from position `after` on; return (start, end, share).
 
-    Start and end are positions in `text`. The first exact occurrence is returned, or else the
-    longest common substring of quote and text. The share, from 0 to 1, is the length of the match
-    divided by the length of the quote. Returns None if no character matches.
+    Start and end are positions in `text`. The result is the first exact occurrence, or else the
+    longest common substring of quote and text; None if no character matches. The share, from 0 to
+    1, is the length of the match divided by the length of the quote.
     """
     quote = quote.strip()
     if not quote:
@@ -126,9 +120,7 @@ def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tup
 
     The fields `sentence`, `span`, `end` and `coverage` are filled in, see `Claim`. A claim that
     already has a span is unchanged. A claim without a sentence gets the sentence that contains most
-    of its words. If several claims have the same text, the first is located at the first occurrence
-    in `text`, the second at the second, and so on. If a claim and its sentence have no character in
-    common, `span` and `end` stay None.
+    of its words. Claims with the same text get successive occurrences of it.
 
     Args:
         sentences: spans of the text's sentences.
@@ -200,8 +192,7 @@ def _best_sentence(
 def is_placed(claim: Claim) -> bool:
     """Return whether a claim was found in the response, so that rewards can be assigned there.
 
-    This is true if the claim has an end position and its coverage is at least `THRESHOLD`. A claim
-    that was given together with its span has the coverage None, and also counts as found.
+    Such a claim has an end position. Its coverage is at least `THRESHOLD`, or was not computed.
     """
     return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 
@@ -209,8 +200,8 @@ def is_placed(claim: Claim) -> bool:
 def token_at(response: Response, end: int | None) -> int:
     """Return the index of the token that contains the character before position `end`.
 
-    A reward for the text that ends at `end` is assigned to this token. If `end` is None, the last
-    token is returned. The last token is the end-of-sequence token unless the response was cut off.
+    If `end` is None, the last token is returned: the end-of-sequence token, unless the response was
+    cut off.
     """
     return tokens_between(response.offsets, None, end)[0]
 
@@ -218,8 +209,8 @@ def token_at(response: Response, end: int | None) -> int:
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
     """Return the reward of each of the T tokens, from the events of a reward.
 
-    An event's value is divided equally among the tokens of the event (see `tokens_of`). A token's
-    reward is the sum of its shares. Returns () if the response has no tokens.
+    Each event's value is divided equally among its tokens (see `tokens_of`). The shares of a token
+    are added. Returns () if the response has no tokens.
     """
     if not response.offsets:
         return ()
@@ -241,16 +232,13 @@ def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
 
 
 def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) -> tuple[int, ...]:
-    """Return the indices of the tokens in the span of characters from `start` to `end`, in order.
-
-    Tokens without characters (special tokens) are left out, except as the last token of the span.
+    """Return the indices of the tokens with characters from `start` to `end`, in order.
 
     Args:
         offsets: the span of each token's characters.
-        start: position of the span's first character. If None, only the last token of the span is
-            returned.
-        end: position after the span's last character. If None, the span ends with the last token of
-            the response.
+        start: position of the first character; None: only the last token of the span is returned.
+        end: position after the last character; None: the span ends with the last token of the
+            response, even if this is a special token without characters.
     """
     last = len(offsets) - 1
     if end is not None:

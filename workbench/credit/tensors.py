@@ -53,8 +53,8 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
     A response without a reward is returned unchanged.
 
     Args:
-        penalties: the KL penalty of each token. Entries after the last token are ignored.
-        values: the critic's value before each token. Entries after the last token are ignored.
+        penalties: the KL penalty of each token; may be padded.
+        values: the critic's value before each token; may be padded.
     """
     if row.rewards is None:
         return row
@@ -83,8 +83,8 @@ def without(
 ) -> dict[str, Tensor]:
     """Return TRL's batch with some responses left out of the loss.
 
-    All tokens of these responses are masked. Masked tokens are left out of the loss, of the KL, and
-    of the number of tokens by which the loss is divided.
+    All tokens of these responses are masked. They do not count in the loss, in the KL, or in the
+    number of tokens by which the loss is divided.
 
     Args:
         rows: indices of the responses to leave out.
@@ -103,10 +103,8 @@ def without(
 
 
 def masked(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return the values with 0 where the mask is 0.
-
-    Multiplication by the mask would not remove NaN and ∞: their products with 0 are NaN.
-    """
+    """Return the values with 0 where the mask is 0, even if they are NaN or infinite there."""
+    # multiplication by the mask would not remove NaN and ∞: their products with 0 are NaN
     return values_BT.masked_fill(mask_BT == 0, 0)
 
 
@@ -132,12 +130,12 @@ def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tenso
     """Return "old" log-probabilities, (B, T), that give a token-level loss one ratio per response.
 
     A token-level loss computes the ratio exp(new − old) of each token. With the result as `old`,
-    each token of a response o gets the ratio of the whole response, π(o) / π_old(o) = exp Σ_t
-    log(π / π_old), and the gradient of this ratio.
+    each token of a response o gets the ratio of the whole response, π(o) / π_old(o) = exp Σ_t log(π
+    / π_old), and the gradient of this ratio.
 
-    The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*, because a sum over hundreds of tokens can
-    overflow. Outside these bounds its gradient is 0. The loss should also bound the ratio for
-    negative advantages, because PPO's clipping does not limit it there.
+    The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*; outside these bounds its gradient is 0. The
+    loss should also bound the ratio for negative advantages, where PPO's clipping does not limit
+    it.
     """
     # not detached: exp(new − old) has the gradient of the sum
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)

@@ -1,10 +1,10 @@
 """Compute which characters of a text belong to each token.
 
 The result is called offsets: the half-open span (start, end) of each token's characters. The
-offsets of a sampled text are computed from the sampled ids, never by encoding the text again,
-because the tokenizer may split it differently. A text that was not sampled is encoded or split into
-words. If the bytes of a character (code point) are in several tokens, the character belongs to the
-last of them. Special tokens have no characters.
+offsets of a sampled text are computed from the sampled ids, because encoding the text again may
+split it differently. A text that was not sampled is encoded or split into words. If the bytes of a
+character (code point) are in several tokens, the character belongs to the last of them. Special
+tokens have no characters.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> str:
 def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, Spans]:
     """Return the decoded text and, for each id, the span of its characters in this text.
 
-    Special tokens have empty spans. The spans are contiguous and cover the text. For byte-level
-    tokenizers the spans are computed from the bytes of each token. For other tokenizers they are
-    computed by incremental decoding.
+    Special tokens have empty spans. The spans are contiguous and cover the text.
     """
     text = decode(tokenizer, ids)
     special = set(tokenizer.all_special_ids)
@@ -61,11 +59,9 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
 def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
     """Return the opening tag with which a chat template ends prompts, such as "<think>\\n", or "".
 
-    A tag in a question does not count.
-
     Args:
-        prompt_ids: token ids of a prompt; if they do not end with the text that the template adds
-            before a response, "" is returned. Empty: not checked.
+        prompt_ids: token ids of a prompt. If given, "" is returned unless they end with the text
+            that the template adds before a response.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")

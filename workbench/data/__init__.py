@@ -47,22 +47,18 @@ def load(
     Args:
         name_or_file: a name in `NAMES`, a path, or "hf:owner/name@config" for another data set of
             the hub.
-        split: for a hub data set, one of its splits; None for the default split of a name in
-            `NAMES`, and for "train" otherwise. For a file, "rl", "validation" or "test", which
-            depends on a hash of a question's id; None for all questions of the file.
+        split: for a hub data set, one of its splits; None for its default. For a file, "rl",
+            "validation" or "test" (see `split_of`); None for all questions.
         limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
-        mapping: field in `FIELDS` -> name of the column to read it from. "a.b" is the key b of the
-            object in column a. None if the columns have the names of a known schema.
-        schema: name of the data set whose columns a file has; None: the columns are recognised.
+        mapping: names of columns, such as `{"question": "prompt"}`, for the fields in `FIELDS`.
+            "a.b" is the key b of the object in column a. None if the columns have known names.
+        schema: name of the data set whose columns a file has; None to recognise the columns.
         passages: False drops the passages, so that the policy answers from memory.
         training: True raises an error for questions that are only for evaluation.
 
     Raises:
-        WorkbenchError: one of these:
-
-            * The name or file does not exist, or the hub cannot be reached.
-            * The columns do not fit, a row cannot be read, or an id occurs twice.
-            * `training` is True, and a question is only for evaluation.
+        WorkbenchError: the name or file does not exist, the hub cannot be reached, the columns do
+            not fit, a row cannot be read, or an id occurs twice.
     """
     path = Path(name_or_file)
     # a folder named like a data set does not hide the data set; a file does
@@ -115,7 +111,7 @@ def check_trainable(questions: Iterable[Question]) -> None:
 
 
 def split_of(identity: str) -> str:
-    """Return the split of a question's id, by its hash: 80 % rl, 10 % validation, 10 % test."""
+    """Return "rl" (80 %), "validation" (10 %) or "test" (10 %), by a hash of a question's id."""
     # by id, not by position: a question keeps its split if the file grows or is reordered
     bucket = int(digest(identity)[:8], 16) % 10
     return {8: "validation", 9: "test"}.get(bucket, "rl")
@@ -124,8 +120,8 @@ def split_of(identity: str) -> str:
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:
     """Return a random sample of `n` questions, or all if there are fewer, in their original order.
 
-    The questions with the smallest hashes of `seed` and id are selected. A question that is sampled
-    from a large set is therefore also sampled from each subset that contains it.
+    The questions with the smallest hashes of `seed` and id are selected, so samples of overlapping
+    sets overlap.
 
     Raises:
         WorkbenchError: `n` is less than 1.

@@ -49,8 +49,8 @@ def text_of(value: Any, role: str) -> str | None:
     unchanged.
 
     Args:
-        value: a text, or a list of messages `{"role": …, "content": …}`, also as the text "[{…}]".
-            A content may be a list of parts.
+        value: a text, or a list of messages `{"role": …, "content": …}`, which may be written as
+            text. A content may be a list of parts.
         role: "user" or "assistant".
 
     Returns:

@@ -1,8 +1,7 @@
 """Read the rows of local files and of data sets on the Hugging Face hub.
 
 Files may be JSONL, JSON, CSV, TSV, Parquet or text, also compressed with gzip or bzip2. The content
-of a file, not its name, decides between JSON and JSONL: some published data sets name JSONL files
-`.json` or JSON lists `.jsonl`, and some wrap their records in an object.
+of a file, not its name, decides between JSON and JSONL.
 """
 
 import bz2
@@ -91,16 +90,15 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
     """Return `(unit, rows)` of a file. Rows are pairs `(number, row)`, numbered from 1.
 
-    The unit says what is numbered: "line", "record" or "row". A row is a JSON object. If it cannot
-    be read, it is a text that says why.
+    The unit says what is numbered: "line", "record" or "row". `row` is a JSON object, or an error
+    message if it cannot be read.
 
     Args:
         skip: rows with a number up to `skip` are left out.
-        columns: columns to read from a Parquet file; () for all columns. If the file has no such
-            column, all columns are read.
+        columns: columns to read from a Parquet file, if it has one of them; () for all columns.
 
     Raises:
-        WorkbenchError: the file cannot be read. For some files, only iterating raises this error.
+        WorkbenchError: the file cannot be read. Iterating over the rows may also raise this error.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -303,12 +301,11 @@ def read_hub(
 ) -> Records:
     """Return the records of one split of a hub data set, as `(location, record)`.
 
-    The split is downloaded once and cached; with `HF_HUB_OFFLINE=1` only the cache is used. `name`
-    is the data set's name for messages.
+    The split is downloaded once and cached. `name` is the data set's name in messages, `file` a
+    single file to read.
 
     Raises:
-        WorkbenchError: the hub cannot be reached, or does not have the data set or the split. There
-            are no retries.
+        WorkbenchError: the hub cannot be reached, or does not have the data set or the split.
     """
     try:
         rows = dataset(repository, config, split, **({"data_files": file} if file else {}))

@@ -14,7 +14,7 @@ Record = JsonMapping
 def factscore_bios(record: Record) -> Iterator[Question]:
     """Yield the request for a biography of one FActScore record (arXiv 2305.14251).
 
-    A record is a row of a labelled file (`topic`, `input`) or a line of a text file of names.
+    A record has `topic` and `input` (FActScore's labelled files), or is a name from a text file.
     """
     topic = str(record["topic"] if "topic" in record else record["text"]).strip()
     text = (
@@ -53,8 +53,7 @@ def eli5(record: Record) -> Iterator[Question]:
 def webglm_qa(record: Record) -> Iterator[Question]:
     """Yield the question of one WebGLM-QA record (arXiv 2306.07906).
 
-    The data set's references become passages; its answer, which cites them, is the reference
-    answer.
+    The data set's `references` become the passages, its `answer` the reference answer.
     """
     yield Question(
         "",

@@ -18,9 +18,9 @@ _CALL = re.compile(
 def container(value: Any) -> Any:
     """Return the list or object that a text represents: "['a', 'b']" becomes ["a", "b"].
 
-    The text may be JSON, or a value printed by Python, numpy or pandas. A printed tuple or set of
-    texts becomes a list. "(1, 2)" and "{1, 2}" stay texts, because they may be mathematics. If
-    `value` is an array, it becomes a list. All other values are returned unchanged.
+    The text may be JSON, or a value printed by Python, numpy or pandas. Tuples and sets of texts,
+    and arrays, become lists. All other values are returned unchanged, also the texts "(1, 2)" and
+    "{1, 2}", which may be mathematics.
     """
     if hasattr(value, "tolist"):
         return value.tolist()

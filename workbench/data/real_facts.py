@@ -22,8 +22,8 @@ class Entity:
     """A country or a city.
 
     Attributes:
-        facts: relation, such as "capital" -> accepted forms of its value. The values of "borders"
-            are the names of all neighbours.
+        facts: relation, such as "capital" -> accepted forms of its value; for "borders", the names
+            of all neighbours.
         numbers: "population" in people and "area" in km².
     """
 

@@ -88,7 +88,7 @@ def whole_number(row: JsonMapping, name: str) -> int | None:
 def column(row: JsonMapping, name: str) -> object:
     """Return the value in column `name` of a row; "a.b" is the key b of the object in column a.
 
-    If there is a column named "a.b", its value is returned.
+    A column with the whole name "a.b" has priority.
 
     Raises:
         KeyError: there is no such column.
@@ -105,13 +105,13 @@ def column(row: JsonMapping, name: str) -> object:
 
 
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
-    """Return the row of a table as an object {field: value}, with the workbench's field names.
+    """Return the row of a table as an object {field: value}, without empty cells.
 
-    Lists and objects that are written as text are parsed, in the fields of `STRUCTURED`. Empty
-    cells are left out, except an empty "response".
+    An empty "response" is kept. In the fields `STRUCTURED`, lists and objects written as text are
+    parsed.
 
     Args:
-        columns: field -> column, for each field whose column has another name.
+        columns: field -> column, where the names differ, such as `{"response": "output"}`.
     """
     named = dict(row)
     for name, wanted in columns.items():
@@ -148,7 +148,7 @@ def passage(value: object, title: object = "") -> Passage:
     """Convert a text, a list of sentences or an object `{"title": …, "text": …}` to a passage.
 
     `title` is the title for a text or a list of sentences. The title in an object is optional. The
-    passage's id is a hash of its content, because ids in data sets often repeat in each row.
+    passage's id is a hash of its content.
 
     Raises:
         ValueError: the value has another form.
@@ -161,13 +161,14 @@ def passage(value: object, title: object = "") -> Passage:
     if not isinstance(value, str) or not isinstance(title, str | int):  # "1984" may be read as int
         raise ValueError('a passage must be a text or an object {"title": …, "text": …}')
     title, text = str(title).strip(), value.strip()
+    # not the data set's own id, which often repeats in each row
     return Passage(passage_id(title, text), title, text)
 
 
 def passages(value: object) -> tuple[Passage, ...]:
     """Convert a list of values, or a single value, to passages; `passage` converts each value.
 
-    A list may be printed as text. None gives (). Duplicates and passages without a letter or digit
+    A list may be written as text. None gives (). Duplicates and passages without a letter or digit
     are dropped.
 
     Raises:
@@ -182,12 +183,9 @@ def passages(value: object) -> tuple[Passage, ...]:
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:
     """Convert a row in the workbench's schema to a question.
 
-    The row has the optional fields `answers`, `title`, `passages`, `checklist` and `kind`; other
-    fields are ignored. `answer` means the same as `answers`. A list with one item may be written as
-    a single text. Several titles are joined by ";".
-
     Args:
-        record: the row.
+        record: the row, with the optional fields `answers` (or `answer`), `title`, `passages`,
+            `checklist` and `kind`. The answers "Paris" mean ["Paris"].
         identity: id of the question, or "".
         text: the question as a text or a conversation; see `workbench.data.chat`.
 
@@ -239,14 +237,14 @@ def short_question(
     answerable: bool | None = None,
     meta: JsonMapping | None = None,
 ) -> Question:
-    """Return a question with short answers, by the rules of `workbench.data.sets`.
+    """Return a question with short answers; `workbench.data.sets` lists the rules.
 
     Args:
         answers: accepted forms of the answer.
         identity: the question's id; None or "" if the data set has no ids.
         materials: the passages.
         kind: kind of the question; "" to infer it from the answers.
-        answerable: whether the question has an answer, which is stored in `meta`; None: unknown.
+        answerable: whether the question has an answer; None if unknown. It is stored in `meta`.
             If False, the answers are dropped and the kind is "unanswerable".
         meta: other entries of `meta`; entries with the value None are dropped.
     """
@@ -262,7 +260,7 @@ def short_question(
 def plain(record: JsonMapping) -> list[Question]:
     """Return the question of a record in the workbench's own schema, as a list with one item.
 
-    The record has "question", may have "id", and has the optional fields of `question_of`.
+    Only "question" is required; "id" and the fields of `question_of` are optional.
     """
     identity = record.get("id")
     return [question_of(record, "" if identity is None else str(identity), record["question"])]

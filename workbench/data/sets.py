@@ -1,14 +1,13 @@
 """Define the known data sets: name, columns, source, and the function that reads a record.
 
-This function converts one record, of the authors' file or of the hub's copy, to questions. Their
-ids are empty if the data set has no ids. Rules for all data sets:
+A record comes from the authors' file or from the hub's copy. Rules for all data sets:
 
-* `answers` are accepted forms of one answer. NQ-open and WebQuestions list several correct answers,
-  and one of them is enough.
-* The `kind` is `yes_no` if the gold answer is yes or no, and `false_premise` or `list` if the
-  schema says so.
-* A question without an answer has `kind="unanswerable"`, no answers, and `answerable: False` in its
-  `meta`.
+* A question's id is "" if the data set has no ids.
+* One of the `answers` is enough. They are forms of one answer; in NQ-open and WebQuestions, several
+  correct answers.
+* The `kind` is "yes_no" if the gold answer is yes or no. CRAG also has "false_premise" and "list".
+* A question without an answer has the kind "unanswerable", no answers, and `answerable: False` in
+  its `meta`.
 * A long-form question has no answers. `meta["reference"]` is a reference answer, if there is one.
 """
 
@@ -30,9 +29,9 @@ class DataSet:
 
     Attributes:
         read: converts one record to questions.
-        columns: alternative lists of columns, each a text such as "question, answer". A record that
-            has all columns of one list can be read.
-        own: like `columns`, with columns by which a file of this data set is recognised.
+        columns: lists of columns, such as "question, answer". A record must have all columns of
+            one list.
+        own: lists of columns by which a file is recognised as this data set.
         hub: repository on the hub, or "".
         split: default split on the hub.
         file: the file to read in `hub`; None for all files of the split.

@@ -21,9 +21,8 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 def hotpotqa(record: Record) -> Iterator[Question]:
     """Yield the question of one HotpotQA record (arXiv 1809.09600).
 
-    A record is from the authors' file (`_id`, context as pairs) or from the hub's copy (`id`,
-    context as columns), or it has only question, answer and type. The titles of the supporting
-    facts, joined by ";", become the question's title.
+    The titles of the supporting facts, joined by ";", become the question's title. Context and
+    supporting facts may be missing.
     """
     facts = record.get("supporting_facts") or ()
     titles = facts["title"] if isinstance(facts, Mapping) else [fact[0] for fact in facts]
@@ -51,8 +50,8 @@ def _context(context: Any) -> tuple[Passage, ...]:
 def musique(record: Record) -> Iterator[Question]:
     """Yield the question of one MuSiQue record (arXiv 2108.00573).
 
-    The full version has contrast questions, which lack a supporting paragraph. For these,
-    `meta["answerable"]` is False.
+    In the full version, some questions lack a supporting paragraph. Their `meta["answerable"]` is
+    False.
     """
     paragraphs = record["paragraphs"]
     supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
@@ -105,10 +104,9 @@ def webquestions(record: Record) -> Iterator[Question]:
     """Yield the question of one WebQuestions record (Berant et al. 2013).
 
     The record has the columns `qId, qText, answers`, those of the hub (`url, question, answers`) or
-    those of the first release (`utterance, targetValue`). The last has its answers written as
-    "(list (description …))".
+    those of the first release (`utterance, targetValue`).
     """
-    if "utterance" in record:
+    if "utterance" in record:  # with answers such as '(list (description "…"))'
         target = re.findall(r'\(description (?:"([^"]*)"|([^()"]+))\)', record["targetValue"])
         yield short_question(
             record["utterance"], strings([quoted or bare for quoted, bare in target])
@@ -121,9 +119,9 @@ def webquestions(record: Record) -> Iterator[Question]:
 def crag(record: Record) -> Iterator[Question]:
     """Yield the question of one CRAG record (arXiv 2406.04744), tasks 1 and 2.
 
-    If the premise of a question is false, its gold answer is "invalid question". The answer to a
-    question of the type "set" is split into a list at commas and semicolons, unless the record has
-    alternative answers *(ours)*. The passages are the snippets of the search results.
+    If the premise of a question is false, its gold answer is "invalid question". An answer of the
+    type "set" is split, "a; b" -> ["a", "b"], unless there are alternative answers *(ours)*. The
+    passages are the snippets of the search results.
     """
     type_, answer = record.get("question_type"), str(record["answer"]).strip()
     alternatives = strings(record.get("alt_ans"))
@@ -152,9 +150,9 @@ def crag(record: Record) -> Iterator[Question]:
 def simpleqa(record: Record) -> Iterator[Question]:
     """Yield the question of one record of SimpleQA (arXiv 2411.04368) or SimpleQA Verified.
 
-    In SimpleQA, `metadata` is a Python or JSON object written as text; in SimpleQA Verified, its
-    fields are columns. The kind is `numeric` if the gold answer is only a number.
+    The kind is "numeric" if the gold answer is only a number.
     """
+    # an object written as text; SimpleQA Verified has its fields as columns
     details = container(record.get("metadata")) or {}
     answer, type_ = (
         str(record["answer"]).strip(),
@@ -199,13 +197,13 @@ def _true(value: object) -> bool:
 def truthfulqa(record: Record) -> Iterator[Question]:
     """Yield the question of one TruthfulQA record (arXiv 2109.07958), for generation.
 
-    The first gold answer is the best answer; the other correct answers follow. The incorrect
-    answers are in `meta["incorrect_answers"]`. In the authors' CSV file, "; " separates the items
-    of a list.
+    The gold answers are the best answer and then the other correct answers. The incorrect answers
+    are in `meta["incorrect_answers"]`.
     """
     row = {key.lower().replace(" ", "_"): value for key, value in record.items()}
 
     def several(value: object) -> tuple[str, ...]:
+        # the authors' CSV file writes a list as "a; b"
         return strings(value.split("; ") if isinstance(value, str) else value)
 
     answers = strings([*strings([row["best_answer"]]), *several(row["correct_answers"])])

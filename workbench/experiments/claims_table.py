@@ -143,7 +143,7 @@ def _reason(fact: JsonMapping) -> str | None:
 def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
     """Write a table to `file` in the format `form`: "csv" or "parquet".
 
-    In CSV, the cells and headers are changed by `without_formula`.
+    In CSV, a spreadsheet does not execute a cell as a formula (see `without_formula`).
     """
     if form == "parquet":
         frame.to_parquet(file, index=False)
@@ -155,8 +155,7 @@ def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
 def without_formula(value: object) -> object:
     """Return `value`, changed so that a spreadsheet does not execute it as a formula.
 
-    In a text, an apostrophe is put before every line or tab-separated part that begins like a
-    formula, for example with "=".
+    In a text, an apostrophe is put before each line that begins like a formula: "=1+1" -> "'=1+1".
     """
     if not isinstance(value, str):
         return value

@@ -26,9 +26,9 @@ from workbench.util.jsonl import iter_rows
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished run, a feedback file, or a file of accuracies.
+    """A finished run, a feedback file, or a results file of lm-evaluation-harness.
 
-    For files, `method` is None, `settings` is empty and `seed` is 0.
+    For a file, `method` is None.
     """
 
     path: Path
@@ -55,22 +55,23 @@ def compare(
 
     Args:
         runs: folders of runs, folders of several runs such as a queue's, feedback files, or
-            results files of lm-evaluation-harness (see `metrics.capability`).
-        against: the baseline, as the name of a row or the path of a run. The result then has the
-            paired differences of all other rows to it. None for no baseline.
+            results files of lm-evaluation-harness.
+        against: the baseline, as the name of a row in the result or the path of a run; None for no
+            baseline.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
 
     Returns:
-        An object with these keys:
+        An object with these keys; the last two only with a baseline:
 
-        * `rows`: objects with `name`, `method`, `seeds`, `runs`, `cost` and `metrics` (`{set:
-          {metric: {value, low, high, n}}}`).
-        * `differences`: `{setting: {row: value}}` for each setting that all trained rows have and
-          that differs between them.
-        * `against`, only for a comparison with a baseline: the name of its row.
-        * `paired`, likewise: `{row: {metric: {value, other, diff, low, high, p, n}}}`. `other` is
-          the baseline's value. For results files, `drop` is True if the interval is below 0.
+        * `rows`: objects with `name`, `method`, `seeds`, `runs`, `cost` and `metrics`. The metrics
+          are `{question set: {metric: {value, low, high, n}}}`.
+        * `differences`: `{setting: {row: value}}` for the settings in which the trained rows
+          differ, without those that a row lacks.
+        * `against`: the name of the baseline's row.
+        * `paired`: paired differences `{row: {metric: {value, other, diff, low, high, p, n}}}`.
+          `other` is the baseline's value. Results files also have `drop`: True if the interval is
+          below 0.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or `against` is not a row.

@@ -28,8 +28,7 @@ COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
 def write_page(result: JsonMapping, out: Path) -> None:
     """Write the result of `compare` as one HTML file of about 5 MB, which contains plotly.
 
-    The figures of outcomes by tier and of learning curves show the first seed of each row. Feedback
-    files do not appear in them.
+    Figures by tier or by step show the first seed of each row.
 
     Raises:
         WorkbenchError: the file cannot be written.

@@ -24,12 +24,11 @@ SHOWN_PER_TIER = 2
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
     """Train two runs of about a minute each, and show tables, sample answers and two figures.
 
-    The runs are in `out/ternary` and `out/binary`. The same call resumes a killed demo. It shows a
-    finished demo again, without training.
+    The runs are in `out/ternary` and `out/binary`. The same call resumes a killed demo, and shows a
+    finished demo again. If a run is interrupted, the demo stops and shows nothing.
 
     Returns:
-        Name of the reward ("ternary", "binary") -> summary of its run. If a run is interrupted, the
-        demo stops and shows nothing. The summary of that run is then the last entry.
+        Name of the reward ("ternary", "binary") -> summary of its run.
     """
     from rich.console import Console
 

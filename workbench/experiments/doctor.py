@@ -1,7 +1,6 @@
 """`workbench doctor`: check whether this machine can run the library, on its CPU and on a GPU.
 
-No check uses a network. Each check returns one line of the report: a result, and a remedy if it
-failed. The checks of GPUs were tested on one H200, otherwise with simulated GPUs.
+No check uses a network. The GPU checks were tested on one H200, and with simulated GPUs.
 """
 
 import contextlib
@@ -35,8 +34,10 @@ MIN_GPU = 22.0  # GiB; a smaller GPU fits models of the bench "small"
 class Check:
     """The result of a check, one line of the report.
 
-    If a check with the path "cpu" fails, the library cannot be used. If a check with the path "gpu"
-    fails, it cannot be used on a GPU. `found` says what the check found, `remedy` what to do.
+    Attributes:
+        found: what the check found, such as a version.
+        remedy: what to do; "" if the check succeeded.
+        path: "cpu" for a requirement of the library, "gpu" for one of its use on a GPU.
     """
 
     name: str
@@ -50,8 +51,8 @@ def examine() -> JsonObject:
     """Run all checks of this machine and installation, and return the report.
 
     Returns:
-        The list "checks", and for "cpu" and "gpu" an object `{works, status, failed}`: whether the
-        library works there, the worst status, and the names of the failed checks.
+        "checks" is the list of checks. "cpu" and "gpu" are objects `{works, status, failed}`:
+        whether the library works there, the worst status, and the names of the failed checks.
     """
     torch = _torch()
     python = Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
@@ -78,7 +79,7 @@ def verdict(checks: Sequence[Check]) -> JsonObject:
 
 
 def pinned() -> dict[str, dict[str, str]]:
-    """Return {extra: {package: version}} of the versions that this package pins.
+    """Return the versions that this package pins, `{extra: {package: version}}`.
 
     The extra "" has the packages that are always installed.
     """
@@ -136,8 +137,7 @@ def _one_gpu(number: int, own: Any) -> Check:
 def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
     """Check whether the installed packages have their pinned versions, without importing them.
 
-    These are the packages that are always installed, and those of the extra "gpu". `pins` is the
-    result of `pinned`.
+    `pins` is the result of `pinned`. Of its extras, only "" and "gpu" are checked.
     """
     found = [
         _package(name, wanted, path)

@@ -75,23 +75,20 @@ def evaluate_policy(
         samples: number k of sampled responses per question, besides the greedy response. The
             sampled rates are means over the k samples (Avg@k); KnowRL uses k = 5, temperature .6.
         limit: number of questions, drawn at random with `seed`; None for all questions.
-        kinds: question kinds, including kinds without gold answers, for which only claim metrics
-            are reported; by default all kinds with gold answers.
+        kinds: kinds of questions; None for all kinds with gold answers. For other kinds, only claim
+            metrics are reported.
         questions: data set or question file for a bench without questions of its own.
         lang: language of the questions; "l2" is the second language of the tiny bench's world.
         judge: a judge that replaces the bench's judge.
         max_failed: largest accepted share of responses that could not be graded (see
             `workbench.util.failures`).
-        as_trained: True uses the system prompt with which a run's policy was trained, instead of
-            the bench's system prompt.
-        engine: "hf" (transformers) or "vllm". The report names the engine if it is not "hf".
-        out: new file for the graded greedy answers, to compare with another policy's answers
-            (`metrics.pairs`). With `inference`, the file gets the answers of that baseline.
+        as_trained: use the system prompt of the policy's training instead of the bench's.
+        engine: "hf" (transformers) or "vllm".
+        out: new file for the graded answers: the baseline's with `inference`, else the greedy ones.
         temperature: temperature of the sampled responses.
-        inference: a baseline at inference time whose answers are also reported. "best_of_n": the
-            sampled response that the local verifier rates best. "self_consistency": the majority of
-            the sampled responses, or an abstention. "cove": the greedy responses revised by chain
-            of verification.
+        inference: a baseline at inference time whose answers are also reported: "best_of_n" (rated
+            by the local verifier), "self_consistency" (the majority answer, or an abstention) or
+            "cove" (chain of verification).
 
     Raises:
         WorkbenchError: `out` exists, the policy, bench or split is unknown, the split has no
@@ -155,7 +152,7 @@ def training_prompt(policy: str) -> str | None:
 def training_config(policy: str) -> JsonMapping | None:
     """Return the stored config of the run that trained a policy.
 
-    `policy` is the run's folder, or a policy's folder in it. Return None if it is not in a run.
+    `policy` is the run's folder or a policy's folder in it. Return None if it is not in a run.
     """
     folder = Path(policy)
     places = (folder, *list(folder.parents)[:3])  # run/, run/policy, run/stages/NAME/policy
@@ -196,11 +193,9 @@ def report(
 ) -> JsonObject:
     """Return a report of graded responses: `{policy, split, n, seeds, greedy, sampled}`.
 
-    `n` is the number of questions. `inferred` is added if there are responses of a baseline at
-    inference time.
-
-    `greedy`, `sampled` and `inferred` have these metrics, with 95 % bootstrap intervals over
-    questions:
+    `n` is the number of questions. If there are responses of a baseline at inference time, the
+    report also has `inferred`. `greedy`, `sampled` and `inferred` have these metrics, with 95 %
+    bootstrap intervals over questions:
 
     * the outcome rates of `metrics.table`;
     * the metrics of `metrics.claim_table`, if claims were extracted;

@@ -102,11 +102,10 @@ def run_experiment(
     summary is returned. The summary's `status` is "done", "interrupted" or "too_many_failures".
 
     Args:
-        threads: number of CPU threads; None for 2, or for the number of the unfinished run. A run
-            is resumed only with the same number, because the number affects rounding.
-        shared: folder of finished stages that several runs use; None for none. Every run that uses
-            a shared stage counts the stage's judge cost. Only the run that trained it counts its
-            seconds.
+        threads: number of CPU threads, which affects rounding. None for 2, or for the number with
+            which the run began. A run cannot be resumed with another number.
+        shared: folder in which several runs share finished stages; None to share nothing. A shared
+            stage adds to the cost of every run, but only to the seconds of the run that trained it.
 
     Raises:
         WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
@@ -147,10 +146,8 @@ def run_experiment(
 
 
 def check_one_process() -> None:
-    """Raise a WorkbenchError if a launcher started several processes.
-
-    All of them would write to the same folder.
-    """
+    """Raise a WorkbenchError if a launcher such as torchrun started several processes."""
+    # all of them would write to the same folder
     if (processes := int(os.environ.get("WORLD_SIZE") or 1)) > 1:
         raise WorkbenchError(
             f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: start it"
@@ -162,7 +159,7 @@ def check_one_process() -> None:
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
     """Return the bench with the policy that the training starts from.
 
-    This is the method's initial checkpoint, unless the user named another policy.
+    The policy is the method's initial checkpoint, unless the user named another one.
     """
     return (
         bench.with_policy(method.training(config).start)
@@ -174,8 +171,8 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
 def max_failed(method: Method, config: MethodConfig) -> float:
     """Return the share of ungraded answers above which an evaluation of the run fails.
 
-    This is the trainer's setting `max_failed` or, without it, the largest `max_failed` of the other
-    settings in use. If there is no such setting, it is `MAX_FAILED`.
+    It is the trainer's setting `sampling.max_failed`; else the largest `max_failed` of the settings
+    in use; else `MAX_FAILED`.
     """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -198,8 +195,6 @@ def identity_of(
     stored: JsonMapping = MappingProxyType({}),
 ) -> JsonObject:
     """Return the identity of a run: everything that determines its result.
-
-    Runs with equal identities have equal results and use the same folder.
 
     Args:
         stored: the content of the run's config.json, or {}. Its digests are used for input files
@@ -379,11 +374,8 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """Return the seconds that the run in `out` has taken so far.
-
-    This is the total in its summary or the sum over its steps and stages, whichever is larger. If
-    the run was killed, its summary is missing or old.
-    """
+    """Return the seconds that the run in `out` has taken so far."""
+    # after a kill, the summary is missing or old, so the steps and stages are added up as well
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(

@@ -55,21 +55,20 @@ def export(
 ) -> JsonObject:
     """Merge a policy's adapter into its base model on the CPU, and save the result to `out`.
 
-    `out` is written completely or not at all. Each layer is merged in float32. The model is held in
-    memory in its stored type, or in float32 if `dtype` is another type.
+    `out` is written completely or not at all. Each layer is merged in float32.
 
     Args:
         policy: a run's or an adapter's folder.
         out: a new or empty folder.
         base: the adapter's base model; None for the model that the run or the adapter names.
         dtype: type of the saved weights; "base" for the type of the base model's file.
-        push: a new or empty repository OWNER/NAME of the hub for an upload; None for no upload.
+        push: hub repository OWNER/NAME, new or empty, for an upload; None for no upload.
         private: whether this repository is private.
 
     Raises:
         WorkbenchError: there is no adapter, it does not fit the base model, `out` is not empty, the
-            disk is full, or the repository is not writable. These errors come before weights are
-            read. Later errors: weights are not finite or exceed the type's range.
+            disk is full, the repository cannot be used, or a weight is not finite or exceeds the
+            type's range.
         NotPushed: the hub refuses the finished export.
     """
     from transformers import AutoConfig
@@ -96,6 +95,7 @@ def export(
     check_space(out.parent, count * (4 if stored == "float32" else 2), "name another disk")
     if push is not None:
         check_repository(push, private)
+    # in its own type, which takes less memory, unless the type changes
     model, tokenizer = load_checkpoint(
         base, device="cpu", dtype=own if stored == own else "float32"
     )
@@ -139,10 +139,10 @@ def card(adapter: Path, base: str, dtype: str) -> str:
 def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
     """Check that an export can be uploaded to a hub repository.
 
-    The repository may be missing. An existing one must be empty and writable, and it must be
-    private if `private` is True, else public.
+    The repository may be missing. An existing one must be empty and writable.
 
     Args:
+        private: whether the repository must be private; else it must be public.
         create: create the repository if it is missing.
 
     Raises:
@@ -175,7 +175,7 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
 
 
 def publish(repository: str, private: bool, out: Path) -> JsonObject:
-    """Upload a finished export in one commit, and return the repository's name and URL.
+    """Upload a finished export in one commit, and return `{repository, private, url}`.
 
     Raises:
         NotPushed: the hub refuses the upload.

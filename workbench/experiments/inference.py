@@ -34,12 +34,12 @@ REVISE = (
 
 
 def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
-    """Return for each question the sample with the highest score; the first of equal ones.
+    """Return for each question the sample with the highest score.
 
     Args:
         samples: graded samples of all questions.
-        verify: grades the same responses again, with the reward "score". A sample without a score
-            counts as the worst.
+        verify: grades the same responses again, with the reward "score", such as `verifier_grade`.
+            A sample without a score counts as the worst.
 
     Raises:
         WorkbenchError: no sample has a score.
@@ -63,10 +63,8 @@ def _groups(samples: Sequence[Feedback]) -> Iterable[list[Feedback]]:
 
 
 def verifier_grade(bench: Bench) -> Grade:
-    """Return a grader of answers by the local verifier: "score" is the share of supported claims.
-
-    The bench's own judge would not be a fair choice, because it grades the chosen answers.
-    """
+    """Return a grader by the local verifier: reward "score" is the share of supported claims."""
+    # the bench's own judge would not be a fair choice, because it grades the chosen answers
     store = bench.named_judge.store if bench.named_judge else None
     local = LocalJudge(store=store).checks(bench.search and bench.search())
     checks = replace(bench.checks, verify={"fact": local.verify["fact"]})
@@ -78,9 +76,8 @@ def self_consistency(
 ) -> list[Feedback]:
     """Return for each question the first sample with the majority answer, or an abstention.
 
-    Only samples whose outcome was judged count. If the majority's share of them is below `least`,
-    the result is an abstention, which `grade` judges. If no sample of a question was judged, its
-    first sample is returned.
+    The result is an abstention, graded by `grade`, if the majority's share is below `least`. Only
+    samples whose outcome was judged count; without any, the first sample is returned.
     """
     chosen: list[Feedback | Response] = []
     for group in _groups(samples):
@@ -99,11 +96,13 @@ def self_consistency(
 
 
 def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
-    """Return revised drafts, one for each draft, by chain of verification in its factored form.
+    """Return a revision of each draft, by chain of verification in its factored form.
 
-    The policy (`write`) writes questions that check the draft. It answers each question without
-    seeing the draft. Then it writes the final answer from the draft and the checks. The prompts are
-    ours.
+    The policy writes questions that check the draft, and answers each without seeing the draft.
+    Then it writes the final answer from the draft and the checks. The prompts are ours.
+
+    Args:
+        write: function that samples the policy's responses to questions.
     """
     texts = [_answer(draft) for draft in drafts]
     asked = [draft.question for draft in drafts]

@@ -68,16 +68,15 @@ def _train(entry: JsonObject, out: str) -> None:
 class Live:
     """A view of a run for notebooks: its status and the curves of metrics.jsonl.
 
-    A thread updates the view until the run is over. Until then, a notebook shows the widget
-    `chart`, because JupyterLab draws a figure only once. The saved notebook contains the last
-    figure.
+    A thread updates the view until the run is over.
 
     Attributes:
         training: the training's process; None if another program trains the run.
         bench: the bench of the training; None without `training`.
-        figure: the latest figure.
-        status: a line of text, such as "step 20 of 48, running".
-        button: stops the training.
+        figure: the latest figure, which a saved notebook contains.
+        chart: a widget with the same curves, shown until the run is over.
+        status: a widget with a line of text, such as "ternary: step 20 of 48, running".
+        button: a widget that stops the training.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Live:
         self.button.on_click(lambda _: self.stop())
         self.controls = HBox([self.button, self.status] if training else [self.status])
         self.figure: Figure = None
-        self.chart = FigureWidget()
+        self.chart = FigureWidget()  # JupyterLab draws `figure` only once
         self._handle: Any = None
         self._grew = False  # the run was unfinished when it was displayed
         self._file: Growing[list[JsonObject]] = Growing(list, add_objects)
@@ -129,13 +128,13 @@ class Live:
     def wait(self) -> JsonObject | None:
         """Wait for the end of the run, and return its summary, or None if it has no summary.
 
-        A kernel interrupt stops a training that this kernel started. The Stop button does not work
-        meanwhile, because a waiting kernel receives no clicks.
+        Meanwhile a kernel interrupt stops the training; the Stop button does not work.
 
         Raises:
             WorkbenchError: the training failed.
-            KeyboardInterrupt: the wait for another process was interrupted.
+            KeyboardInterrupt: the kernel was interrupted, and another program trains the run.
         """
+        # a waiting kernel receives no clicks
         self.button.disabled, self.button.description = True, "Interrupt the kernel to stop"
         while self._watching.is_alive():
             try:
@@ -239,7 +238,7 @@ def curves(rows: Sequence[JsonMapping], label: str) -> "Figure":
     """Return a figure with a curve over the steps for each metric in `COLUMNS`.
 
     Args:
-        rows: the rows of metrics.jsonl, one per step. At most `POINTS` of them are shown.
+        rows: the rows of metrics.jsonl, one per step. At most `POINTS` are shown.
         label: name of the run.
     """
     every = -(-len(rows) // POINTS) or 1

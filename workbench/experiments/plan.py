@@ -47,7 +47,7 @@ class Training:
         scored: tokens per sequence for which logits are computed.
         sides: sequences per example: 2 for DPO (chosen and rejected), else 1.
         at_once: responses that are sampled at a time; 0 without sampling.
-        prompts: number of prompts of these responses.
+        prompts: number of prompts for the `at_once` responses.
     """
 
     part: str
@@ -93,13 +93,14 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
 
 
 def state(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes that are in use throughout a training, as {item: bytes}.
-
-    The items are weights, reward models, adapter, gradients and optimizer.
+    """Return the memory that is in use throughout a training: weights, optimizer and so on.
 
     Args:
         models: number of reward models in memory.
         size: bytes of a weight: 4 on a CPU, 2 on a GPU.
+
+    Returns:
+        Name of an item, such as "weights" -> its bytes.
     """
     base = whole = size * shape.parameters
     adapter = training.rank * shape.sides
@@ -115,7 +116,7 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes in use during a backward pass, as {item: bytes}; arguments as in `state`."""
+    """Return the memory in use during a backward pass; arguments and result as for `state`."""
     config, sequences = shape.config, training.micro * training.sides
     tokens, layers = sequences * training.length, config.num_hidden_layers
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
@@ -134,7 +135,7 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
 def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
     """Return the bytes per token that a layer saves for the backward pass.
 
-    `length` is in tokens, `size` the bytes of a weight. The inputs of LoRA are saved in float32.
+    `length` is the tokens of a sequence, `size` the bytes of a weight.
     """
     config, mixed = shape.config, size != 4
     hidden, inner, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
@@ -145,10 +146,7 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 
 
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the bytes in use while responses are sampled, as {item: bytes}.
-
-    `training.at_once` responses are sampled at a time. The arguments are those of `state`.
-    """
+    """Return the memory in use while responses are sampled; arguments and result as for `state`."""
     config, prompt = shape.config, training.length - training.scored
     # keys and values of all layers; one layer more, because the cache is copied to grow
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size
@@ -176,7 +174,7 @@ def forward_flops(shape: Shape, length: int) -> float:
 def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> float:
     """Return the hours per training step on a GPU of `GPUS`.
 
-    The base model is frozen, so a backward pass is assumed to cost as much as a forward pass.
+    A backward pass is assumed to cost as much as a forward pass, as the base model is frozen.
     """
     flops = OF_FLOPS * gpu["flops"]
     forward, layers = forward_flops(shape, training.length) / flops, shape.config.num_hidden_layers
@@ -204,7 +202,7 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
     """Return the checks that grade a rollout in training.
 
-    If a trained model gives the rewards, its check replaces the judge's "fact" check.
+    If a trained model gives the rewards, its check replaces "fact".
     """
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
@@ -213,7 +211,7 @@ def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
 
 
 def remedy(training: Training, sampled: bool) -> str:
-    """Return a sentence that names the settings which reduce a phase's memory.
+    """Return a sentence that names the settings to change so that a phase needs less memory.
 
     `sampled` is True for a phase that samples responses, False for one with a backward pass.
     """
@@ -231,7 +229,7 @@ def remedy(training: Training, sampled: bool) -> str:
 def read_trainings(
     method: Method, config: MethodConfig, prompt: int, shape: Shape
 ) -> list[Training]:
-    """Check a method's trainer configs, and return a `Training` for each. The last stage is last.
+    """Check the trainer configs of a method's stages, and return a `Training` for each.
 
     Args:
         prompt: number of tokens of a prompt.
@@ -280,7 +278,7 @@ def plan(
 
     Args:
         policy: a model's folder or public name; by default the bench's policy.
-        gpu: one of `GPUS`, or "cpu" for this machine; None for the GPU with the most memory.
+        gpu: one of `GPUS`, or "cpu" for this machine; None to compare with all `GPUS`.
         overrides: settings "method.field=value".
         prompt_tokens: tokens of a prompt; by default the bench's.
 
@@ -288,10 +286,10 @@ def plan(
         An object with these keys, and others:
 
         * `phases`: the memory in bytes of each phase, such as the rollouts.
-        * `fits`: whether the training fits on `gpu`. Without `gpu`: None if it fits on one of
-          `GPUS`, else False.
-        * `fits_on`: the GPUs that are large enough.
-        * `hours`: None unless `gpu` is one of `GPUS` and the method has a number of steps.
+        * `fits`: whether the memory of `gpu` is enough. Without `gpu`, None, or False if all `GPUS`
+          are too small.
+        * `fits_on`: the `GPUS` that are large enough.
+        * `hours`: the hours on `gpu`; None if it is not one of `GPUS`, or the steps are not known.
 
     Raises:
         WorkbenchError: the method, bench, GPU or model is unknown, or a setting is invalid.

@@ -1,8 +1,10 @@
 """`workbench klcf prepare`: prepare KLCF's data once for many trainings.
 
-config.json      all inputs; a preparation with other inputs needs another folder
+Files in the folder of a preparation:
+
+config.json      all inputs
 samples/, checklists.jsonl, truth.jsonl, card.json    see `workbench.methods.klcf.prepare`
-summary.json     the content of card.json and a status; a repeated call returns it
+summary.json     the content of card.json and a status
 """
 
 import sys
@@ -37,17 +39,16 @@ def prepare_klcf(
     questions: str | Path | None = None,
     judge: NamedJudge | None = None,
 ) -> JsonObject:
-    """Sample the base model on a bench's training questions and store KLCF's training data.
+    """Sample the base model on a bench's training questions, and store KLCF's training data.
 
-    The data are checklists, and labelled claims for the truthfulness model. A training reads the
-    folder `out` if its setting `klcf.prepare.folder` names it. If the folder has an unfinished
-    preparation, the same call continues it, and its result equals that of an uninterrupted
-    preparation. If the preparation is finished, its stored summary is returned.
+    The data are checklists, and labelled claims for the truthfulness model. A training uses them if
+    its setting `klcf.prepare.folder` names the folder `out`. The same call continues an unfinished
+    preparation, and returns the stored summary of a finished one.
 
     Args:
         policy: the base model's folder or hub name; by default the bench's.
-        overrides: settings such as "klcf.prepare.field=value" or "klcf.kinds=value". The setting
-            "klcf.base=MODEL" replaces the argument `policy`.
+        overrides: settings such as "klcf.prepare.field=value", "klcf.kinds=value" or, instead of
+            `policy`, "klcf.base=MODEL".
         questions, judge: as for `workbench.experiments.experiment.train`.
         threads: CPU threads.
 

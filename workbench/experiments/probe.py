@@ -1,8 +1,10 @@
 """`workbench probe`: grade k samples of each question to find a policy's knowledge boundary.
 
-config.json      all inputs; a probe with other inputs needs another folder
-probe.jsonl      a row for each question, written when it is graded
-summary.json     the result; a repeated call returns it
+Files in the folder of a probe:
+
+config.json      all inputs
+probe.jsonl      a row for each graded question
+summary.json     the result
 """
 
 import re
@@ -74,18 +76,17 @@ def probe_policy(
 ) -> JsonObject:
     """Sample k answers to each question of a split, grade their outcomes and return a report.
 
-    If the folder has an unfinished probe, the same call continues it, and its result equals that of
-    an uninterrupted probe. If the probe is finished, its stored result is returned.
+    The same call continues an unfinished probe, and returns the stored result of a finished one.
 
     Args:
         policy: as for `evaluate_policy`; None for the bench's own policy.
         out: folder of the probe; None for a folder in `root` with a hash of the inputs in its name.
-            The hash does not cover `bench.checks`: name a folder if you replaced them.
+            Name a folder if you replaced `bench.checks`, which the hash does not cover.
         limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
             gold answers are left out.
-        threads: number of CPU threads; None for two, or for one if there are actors.
-        actors: Ray actors that sample instead of this process, each with the policy on one CPU. The
-            result equals that of a probe with one thread. None to sample in this process.
+        threads: number of CPU threads; None for 2, or 1 with actors.
+        actors: Ray actors that sample, each with the policy on one CPU; None to sample in this
+            process. The result equals that of a probe with one thread.
 
     Returns:
         The report of `metrics.boundary.boundary_report`, with the additional keys `policy`,

@@ -38,8 +38,8 @@ Place = tuple[str, int]  # ids of a row and a claim
 def annotator(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to store a label and get the next claim.
 
-    Its request may have "run", "given" (a label to store, see `_store`) and the keys of
-    `claim_to_label`. Its result is {"text": JSON text with the next claim}.
+    Its request may have "run", the keys of `claim_to_label`, and the label to store as
+    "given": {"place": [row id, claim id], "label": text}. Its result is {"text": JSON text}.
     """
 
     @server_function
@@ -72,15 +72,15 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
 
 
 def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
-    """Return the next claim for a person to label, with the progress and the agreement.
-
-    The result has "claim" (see `_card`; None if no claim is left), the numbers of labelled claims
-    ("done") and of all claims ("total"), and the "agreement" with the judge.
+    """Return the next claim that a person has not labelled yet.
 
     Args:
-        request: "at" selects a claim, as [row id, claim id]. Without it, the next claim that is
-            neither labelled nor in "passed" (a list of skipped claims) is returned. "order" is the
-            order of the rows: "random" or "recorded".
+        request: "order" of the rows ("random" or "recorded"), "passed" (skipped claims) and "at"
+            (return this claim instead). All are optional; a claim is [row id, claim id].
+
+    Returns:
+        "claim" (None if no claim is left), "done" and "total" (numbers of labelled claims and of
+        all claims), and "agreement" (of the labels with the judge's).
     """
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
@@ -131,7 +131,7 @@ def _place(place: Sequence[str | int]) -> Place:
 
 
 class Labelled(NamedTuple):
-    """The labels of one row's claims by a person and by the judge: claim id -> label."""
+    """A person's and the judge's labels of the claims of one row: claim id -> label."""
 
     person: Mapping[int, str]
     judge: Mapping[int, str]

@@ -31,10 +31,11 @@ _cache: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
-    """Return the row with a person's verdicts in place of the judge's, for some claims.
+    """Return the row with a person's verdicts on some claims in place of the judge's.
 
     Args:
-        edits: claim id -> {"label", "informativeness"}. A missing key keeps the old value.
+        edits: such as {"2": {"label": "wrong", "informativeness": 3}}, by claim id. A missing key
+            keeps the old value.
 
     Raises:
         WorkbenchError: a label is unknown, or an informativeness is not 1 to 5 or None.
@@ -59,19 +60,17 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Store a person's verdicts on a row's claims.
-
-    Verdicts that were stored before on other claims of the same answer are kept.
+    """Store a person's verdicts on some claims of a row, and keep those on its other claims.
 
     Args:
         run: name of the row's run; None if the row is in no run.
-        edits: claim id -> {"label", "informativeness"}; {} removes the stored verdict.
+        edits: claim id -> {"label", "informativeness"}, or {} to remove the stored verdict.
 
     Returns:
         The path of the file, relative to the runs folder.
 
     Raises:
-        WorkbenchError: there is no such claim, label or rating; or the annotations folder is a link
+        WorkbenchError: a claim, label or rating is not valid, or the annotations folder is a link
             or damaged.
     """
     if not isinstance(feedback.response.id, str):
@@ -106,9 +105,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
 
 
 def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
-    """Return the rows of a run that a person has labelled, with only the person's verdicts.
-
-    The result maps row ids to rows.
+    """Return the rows that a person has labelled, by row id, with only the person's verdicts.
 
     Raises:
         WorkbenchError: the annotations folder is a link or damaged.
@@ -132,8 +129,7 @@ def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
     """Return the person's labels in a stored row: claim id -> label.
 
-    Return {} if `stored` is None, or if its answer and claims differ from `claims`. They differ,
-    for example, after the policy was trained again.
+    Return {} if `stored` is None, or if its answer or its claims are not those in `claims`.
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 

@@ -17,13 +17,12 @@ HEADS = {
 
 
 def controls(config: Any) -> list[JsonObject]:
-    """Return a description of an input control for each setting of the reward in `config`.
+    """Return descriptions of input controls for the reward settings in `config`; see `control`.
 
-    Settings without a control (see `control`) are left out. So is `mode`, the way to extract
-    claims, because a stored row already has its claims.
+    Settings of a type without a control, and the setting `mode`, are left out.
     """
     kinds, values = typing.get_type_hints(type(config)), reward_settings(config)
-    values.pop("mode", None)
+    values.pop("mode", None)  # how to extract claims: a stored row already has its claims
     items = (control(name, kinds[name], value, config) for name, value in values.items())
     return [item for item in items if item]
 

@@ -32,10 +32,7 @@ PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """Return a digest by which the page detects changes.
-
-    It changes with the set of runs, their files, their status, and `names`.
-    """
+    """Return a digest that changes with `names`, the set of runs, their files and their status."""
     stamps: list[object] = [list(names)]
     for name in runs.names():
         try:
@@ -48,7 +45,7 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
 def run_list(runs: Runs) -> list[JsonObject]:
     """Return a summary of every run. The run that was written last comes first.
 
-    The summary of a damaged run has only its name, label, error ("broken") and time ("written", 0).
+    A damaged run has only "name", "label", "broken" (the error) and "written" (0).
     """
     summaries = []
     for name in runs.names():
@@ -118,9 +115,9 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the training curves of the first `MAX_RUNS` runs in `names`.
+    """Return the training curves of the first `MAX_RUNS` runs in `names`, as JSON text.
 
-    A damaged run has no curves; its error is in "error". `page_json` converts the result to text.
+    A damaged run has no curves; its error is in "error".
     """
     if not names:
         return {"note": NO_RUN}

@@ -15,11 +15,14 @@ WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 
 
 def headline(summary: JsonMapping) -> JsonObject | None:
-    """Return the main metric of the greedy answers in the summary.json of a run.
+    """Return the main metric of a run's greedy answers before and after training.
 
-    The result is {"metric": name, "before": value or None, "after": value}; before and after
-    training. The metric is truthfulness or, for questions without gold answers, FactScore. Return
-    None if neither has a value after training.
+    This is truthfulness or, for questions without gold answers, FactScore. The result is
+    {"metric": name, "before": value or None, "after": value}, or None without a value after
+    training.
+
+    Args:
+        summary: the content of the run's summary.json.
     """
     reports = [(summary.get(when) or {}).get("greedy") or {} for when in WHEN]
     for metric in ("truthfulness", "factscore"):
@@ -31,9 +34,9 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 
 @page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return {"note", "tables"}: evaluations of the runs, and the settings in which they differ.
+    """Return tables that compare the runs' evaluations and settings, as JSON text.
 
-    If no run has an evaluation, only "note" is returned. `page_json` converts the result to text.
+    The text is {"note", "tables"}, or only {"note"} if no run has an evaluation.
     """
     configs = {name: runs.described(name, "config.json") for name in names}
     named = runs.labels()

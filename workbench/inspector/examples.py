@@ -22,12 +22,11 @@ def words(text: str) -> Spans:
 def worked_example() -> Feedback:
     """Return an example: an answer with claims and verdicts, but without rewards.
 
-    The answer has three claims: one is correct, one wrong and one hedged and correct. The thinking
-    has one correct claim. `pipeline.rescore` computes the rewards.
-
-    RLFH's reward with the paper's constants is 1.6551. Truth × informativeness, summed over the
-    answer's claims, is 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25. The information of its two sentences is
-    ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051.
+    The answer has three claims: a correct, a wrong, and a hedged but correct one. The thinking has
+    one correct claim. `pipeline.rescore` computes the rewards. With the paper's constants, RLFH's
+    reward is 1.6551.
     """
+    # truth × informativeness of the answer's claims: 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25
+    # information of its two sentences: ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051
     [feedback] = iter_feedback(Path(__file__).with_name("example"))
     return feedback

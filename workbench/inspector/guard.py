@@ -1,8 +1,8 @@
 """Access control for the inspector's server: it accepts requests of its own page only.
 
 Every web page that is open in the same browser can send requests to a server on this machine. With
-DNS rebinding (its host name then resolves to 127.0.0.1), such a page even has the same origin as
-the inspector. Only the `Host` header of its requests differs.
+DNS rebinding, the host name of such a page resolves to 127.0.0.1, so it has the same origin as the
+inspector. Only the `Host` header of its requests differs.
 """
 
 import re

@@ -41,7 +41,7 @@ TO_SCORE = "Press Score to see the rewards of the answer in the form."
 
 @dataclass(frozen=True)
 class InspectTab:
-    """The components of the Inspect tab that other tabs change, to open a response in it."""
+    """The components of the Inspect tab that other tabs change to open a response in it."""
 
     view: Component
     note: Component
@@ -161,8 +161,7 @@ def step_row(
 
     Args:
         step: 1 for the next row, -1 for the previous one.
-        origin: {"run", "query"} of the list that row `number` was opened from. The step is then
-            taken in this list. Without a list, it is taken in the run's file.
+        origin: {"run", "query"} of the list whose rows are counted; None: the rows of the file.
 
     Returns:
         The new row's number, its view and a note. At either end, nothing is opened.

@@ -37,10 +37,10 @@ class Query:
 
     Attributes:
         order: "lowest" or "highest" reward first, or "disagreement" (the largest first).
-        text: words that the answer or the question contains.
+        text: a text that the answer or the question contains.
         outcome, tier, kind: label of the outcome; exposure tier and kind of the question.
-        of: the part of the reward that `low` and `high` bound; "": the whole reward.
-        low, high: lowest and highest value of the rows to list.
+        low, high: bounds of the reward.
+        of: the part of the reward that has these bounds; "": the whole reward.
         start: position, from 0, of the first rollout to list.
     """
 
@@ -78,10 +78,11 @@ def query_of(request: JsonMapping) -> Query:
 def own_method(runs: Runs, name: str | None) -> str:
     """Return the name of the method whose reward is a run's main reward.
 
+    * A run without rows: "".
     * A trained run: its method.
     * A run that was only scored: the first of `METHODS` with stored rewards.
     * A run without rewards: the first of `METHODS`.
-    * A run without rows, or whose only rewards are numbers that TRL or verl logged: "".
+    * A run whose only rewards are numbers that TRL or verl logged: "".
 
     Raises:
         WorkbenchError: there is no such run.
@@ -104,7 +105,7 @@ class Record:
     Attributes:
         own: the method that the run was trained or scored with.
         configs: method -> config, to compute rewards that are not stored.
-        key: text of `configs`, part of the key of cached rewards.
+        key: `configs` as text; part of the key of cached rewards.
     """
 
     runs: Runs
@@ -152,7 +153,7 @@ class Listing:
     Attributes:
         numbers: numbers of the selected rows, in order.
         spreads: row number -> disagreement of the methods; {} if it was not computed.
-        left_out: number of rows that were neither scored nor sorted.
+        left_out: number of rows that were not scored, because that would take long.
     """
 
     numbers: list[int]
@@ -163,8 +164,8 @@ class Listing:
 def listing(record: Record, query: Query) -> Listing:
     """Return the rows that a query selects, in its order.
 
-    A stored reward can sort all rows. The methods' disagreement, and a reward that is not stored,
-    must be computed first. This is done for the first `SCORED` rows only.
+    Only the first `SCORED` rows are used if rewards must be computed: to sort by disagreement, or
+    if the main reward is not stored.
     """
     from pandas import Series
 
@@ -246,10 +247,9 @@ def neighbour(
 def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | None]:
     """Return how much the methods disagree about each row, from 0 to 1 *(ours)*.
 
-    Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), with equal
-    ranks for equal rewards. The disagreement about a row is its highest rank minus its lowest. It
-    is None if fewer than two methods rank the row. A method that gives all rows the same reward is
-    left out, and so are numbers that a trainer logged.
+    Each method ranks the rows by reward, from 0 (lowest) to 1 (highest). The disagreement about a
+    row is its highest rank minus its lowest; None if fewer than two methods rank it. A method that
+    gives all rows the same reward is left out.
 
     Args:
         values: rewards by method, for each row.
@@ -267,7 +267,7 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
 
 
 def listed_row(row: Feedback) -> JsonObject:
-    """Return the data of a response for the list.
+    """Return what the list of rollouts shows of a response.
 
     "disagreement" is None, because it depends on all rows.
     """
@@ -300,7 +300,7 @@ def rewards_of(row: Feedback) -> dict[str, JsonObject]:
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """Return the choices of the menu for the list's order, as (label, key).
+    """Return the choices for sorting rollouts, such as ("TruthRL reward, lowest first", "lowest").
 
     `method` is the run's method, or "" if the reward is a number that a trainer logged.
     """
@@ -311,10 +311,10 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """Return one page of the rollouts of run `name` that a query selects.
+    """Return one page of the rollouts of run `name` that a query selects, as JSON text.
 
-    Each rollout has its reward by every method. A reward that is not stored is computed. The result
-    is {} if `name` is None or the run has no rows. `page_json` converts it to JSON text.
+    Each rollout has its reward by every method; rewards that are not stored are computed. The text
+    is {} if `name` is None or the run has no rows.
     """
     if not name:
         return {}
@@ -361,7 +361,10 @@ def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
 
 
 def choices_of(record: Record) -> JsonObject:
-    """Return the choices of the list's menus: the run's outcomes, tiers, kinds, orders, …"""
+    """Return the values by which a run's rollouts can be selected and sorted.
+
+    They are the outcomes of its answers, tiers and kinds of its questions, parts of its reward, …
+    """
     rows, info = record.rows, record.runs.question_info(record.name)
     questions = [info[key] for key in rows.table["question"].unique() if key in info]
     parts = parts_of(rows, record.own).items()

@@ -123,7 +123,7 @@ def some_question() -> str:
 
 
 def indexes(runs: Runs) -> list[str]:
-    """Return the choices of the passage menu: the closed world's pages, and finished indexes."""
+    """Return the choices of the passage menu: the closed world's pages and the search indexes."""
     return [PAGES, *_cards(runs)]
 
 
@@ -146,7 +146,7 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
 def sources_of(runs: Runs, store: str) -> Sources:
     """Return the searchable passages that are named `store` in the passage menu.
 
-    If the encoder of an index is not shipped with the workbench, only words are searched.
+    An index whose encoder is not shipped with the workbench is searched by words.
 
     Raises:
         WorkbenchError: there is no such index, or it cannot be searched.
@@ -163,10 +163,7 @@ def sources_of(runs: Runs, store: str) -> Sources:
 
 @page_json(Exception)  # loading a policy can raise many types of exceptions
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sample `count` answers to the question `text`, and return them with all methods' rewards.
-
-    `page_json` converts the result to JSON text.
-    """
+    """Sample `count` answers to the question `text`; return them and their rewards as JSON text."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = "The closed world has no such question, so there is no gold answer."
@@ -183,10 +180,7 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
 
 @page_json(Exception)
 def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject:
-    """Answer a question from passages, as `workbench answer` does.
-
-    `page_json` converts the result to JSON text.
-    """
+    """Answer a question from passages, as `workbench answer` does; return JSON text."""
     question, name = question_text(text), _policy_path(runs, policy)
     sources = sources_of(runs, store)
     with _lock, use_threads(2):
@@ -204,13 +198,13 @@ def _policy_path(runs: Runs, policy: str) -> str:
 def answers_of(
     runs: Runs, policy: str, text: str, count: int, temperature: float
 ) -> tuple[Feedback, ...]:
-    """Return sampled answers with verdicts of the closed world and the rewards of all methods.
+    """Sample `count` answers of a policy, judge them by the closed world's facts, and score them.
 
-    The rewards have the default configs. Temperature 0 gives one greedy answer. The answers are
-    cached for `open_answer`.
+    Every method scores them, with its default config. Temperature 0 gives one greedy answer.
+    `open_answer` opens the returned answers.
 
     Raises:
-        WorkbenchError: there is no question or no such policy.
+        WorkbenchError: `text` is empty, or there is no such policy.
     """
     if not text or not text.strip():
         raise WorkbenchError("there is no question: write one, or draw one of the closed world")

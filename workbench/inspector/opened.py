@@ -46,9 +46,9 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """Return the result of `payload`, a person's label of each claim ("person") and "link".
+        """Return the result of `payload` with "link" added, and "person" added to each claim.
 
-        "link" is the URL query of this response; "" if it is not stored.
+        "person" is a person's label. "link" is the URL query of the response; "" if not stored.
         """
         view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
         for claim in view["claims"]:
@@ -98,7 +98,7 @@ def recall(key: str) -> Opened:
 
 
 def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> Opened:
-    """Open a response that is in no run; every method's reward has its default config."""
+    """Open a response that is in no run, with its reward by every method's default config."""
     configs = method_configs()
     rows = with_all_rewards([feedback, *group], configs)
     return Opened(rows[0], tuple(rows[1:]), name, configs)
@@ -107,8 +107,8 @@ def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> O
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
     """Open the stored response with the id `row` of the run `name`.
 
-    It gets its rewards by every method: stored rewards are used, missing ones are computed. The
-    rewards of `method` are shown first.
+    It gets its rewards by every method; those that are not stored are computed. The rewards of
+    `method` are shown first.
 
     Raises:
         WorkbenchError: there is no such run, row or method.
@@ -141,9 +141,9 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
 
 
 def stored_evidence(runs: Runs, name: str) -> Lookup:
-    """Return a function that finds the passage of a verdict's evidence item in the run.
+    """Return a function that finds the stored passage of an evidence item.
 
-    The function returns (title, text), or None if the passage is not stored.
+    The function returns (title, text), or None if the run has no such passage.
     """
 
     def lookup(item: JsonMapping) -> tuple[str, str] | None:
@@ -172,7 +172,9 @@ def _restored(config: Config, stored: JsonMapping) -> Config:
     restored = restore(config, stored)
     for (name, value, _), (_, default, _) in zip(settings(restored), settings(config), strict=True):
         if not _same_kind(value, default):
-            raise ValueError(f"{name} is {value!r}, but must have the type of {default!r}")
+            raise ValueError(
+                f"{name} is {value!r}, but its default is {default!r}: use the same type"
+            )
     return restored
 
 
@@ -191,8 +193,7 @@ def _same_kind(value: object, default: object) -> bool:
 def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Feedback]:
     """Return the rows with the reward of every method.
 
-    Stored rewards are kept; missing ones are computed with `configs`. Numbers that a trainer logged
-    come last.
+    Stored rewards are kept; missing ones are computed with `configs`.
     """
     rewarded = []
     for row in rows:
@@ -205,10 +206,10 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
     """Return the row with the rewards of the methods in `configs`, computed from its verdicts.
 
-    If a check that a method needs was never applied to the row, the method's reward is a failure
-    with value None, even if the method can compute a value without the check.
+    If the row lacks a check that a method needs, the reward has the value None and a failure.
     """
     row = rescore(row, reward_fns(configs))
+    # also if the method can compute a value without the check
     for method, config in configs.items():
         needed = checks_needed({method: config})
         missing = [CHECKED.get(check, check) for check in needed if not _was_checked(row, check)]

@@ -61,8 +61,8 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
         port, hosts: see `Settings`.
 
     Raises:
-        WorkbenchError: the run has no rollouts or is outside the runs folder, or a host is not a
-            host name.
+        WorkbenchError: the run has no rollouts or is outside the runs folder, or a value in `hosts`
+            is not a host name.
     """
     names = allowed(hosts)
     if run is None:
@@ -74,7 +74,8 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
         root = folder.parent
     if not folder.is_relative_to(root) or folder == root:
         raise WorkbenchError(
-            f"'{run}' is not inside the runs folder '{runs}': name the folder above it with --runs"
+            f"'{run}' is not inside the runs folder '{runs}': set --runs to a folder that contains"
+            " it"
         )
     name = folder.relative_to(root).as_posix()
     if not len(Runs(root).rows(name)):

@@ -27,8 +27,7 @@ MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Ann
 def head() -> str:
     """Return the style and the script that all components use, as HTML for the page's head.
 
-    The script has one global object, `window.workbench`. Its functions, which `MOUNTS` names, draw
-    the components.
+    The script defines `window.workbench`, which has a function for each component in `MOUNTS`.
     """
     own = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     mounts = ", ".join(f"{name}: mount{name}" for name in MOUNTS)
@@ -142,10 +141,10 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
 def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Return a decorator that sets the annotations of arguments to gradio classes.
 
-    `gradio_arguments(event="EventData")` annotates `event` with `gr.EventData`. Gradio recognises
-    by this annotation that it has to pass the event. It cannot resolve an annotation that is a
-    string, because these modules import gradio inside functions.
+    `gradio_arguments(event="EventData")` annotates `event` with `gr.EventData`, so that gradio
+    passes the event.
     """
+    # gradio cannot resolve a string annotation: these modules import gradio inside functions
     import gradio as gr
 
     def annotate(function: Callable[..., T]) -> Callable[..., T]:

@@ -2,8 +2,7 @@
 
 A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of
 `workbench score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards
-(`Feedback`). Runs may come from other people, so links are not followed: linked files are ignored,
-and a link in place of stored questions or passages is an error.
+(`Feedback`). Runs may come from other people, so links out of the runs folder are not followed.
 """
 
 import contextlib
@@ -172,7 +171,7 @@ class Runs:
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
         """Return row `number` (from 0) as feedback, with its question.
 
-        `rows` are the run's rows; None: they are read.
+        `rows` are the run's rows, if they were read before.
         """
         with damage(f"row {number + 1} of run '{name}'"):
             columns = self.row(name, number) if rows is None else rows.table.loc[number]
@@ -185,8 +184,8 @@ class Runs:
     def group(self, name: str, number: int) -> list[Feedback]:
         """Return the responses to the same prompt as row `number` (from 0), including this row.
 
-        Return [] if a row is damaged, not all rows of the run are read yet, or the group has more
-        than `LARGEST` rows: advantages within an incomplete group would be wrong.
+        Return [] if a row is damaged, the file is not read completely yet, or the group has more
+        than `LARGEST` rows.
         """
         rows = self.rows(name)
         if rows.missing:
@@ -224,7 +223,7 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def question_info(self, name: str) -> dict[str, QuestionInfo]:
-        """Return the run's questions for lists, by id; {} if they are not stored."""
+        """Return question id -> text, kind and tier; {} if the run has no stored questions."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
             return _question_info.read(path) if _is_own_file(path) else {}
@@ -237,7 +236,7 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """Return numbers that change if the run's files, its status or the read rows change."""
+        """Return numbers that change when the run's files or its status change."""
         with damage(f"run '{name}'"):
             rows, folder = self.file(name), self.folder(name)
             paths = (rows, folder / METRICS, folder / "summary.json")
@@ -251,10 +250,7 @@ class Runs:
         return _is_own_file(folder / ".lock") and in_use(folder)
 
     def passage(self, name: str, passage_id: str) -> Passage | None:
-        """Return the run's stored passage with this id, or None.
-
-        Passages of questions and passages retrieved for claims are stored.
-        """
+        """Return the run's stored passage with this id, or None."""
         row = self._stored(self.folder(name) / PASSAGES, passage_id)
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 

@@ -47,11 +47,9 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "Component":
 
 
 def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
-    """Return the functions that the page's script calls for the Runs tab.
+    """Return the functions that the page's script calls for the Runs tab."""
 
-    Rows are returned as JSON text, because gradio's own encoding fails for some texts.
-    """
-
+    # they return rows as JSON text, because gradio's own encoding fails for some texts
     @server_function
     def look(request: JsonObject) -> JsonObject:
         names = [str(name) for name in request["names"]]

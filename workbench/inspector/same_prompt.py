@@ -22,12 +22,11 @@ Piece = tuple[bool, str, str]  # (equal, text in the first, text in the second)
 
 
 def difference(first: str, second: str) -> tuple[str, list[Piece]]:
-    """Compare two texts word by word; return the unit of comparison and a list of pieces.
+    """Compare two texts word by word; return ("words", pieces).
 
     Each piece is (whether it is equal, text in `first`, text in `second`). White space between
-    words is ignored, but the joined pieces give the whole texts.
-
-    The unit is "words". If this takes too long, the unit is "texts" and there is one piece.
+    words is ignored, but the joined pieces give the whole texts. If the comparison would take long,
+    the result is ("texts", [one piece]).
     """
     words, other_words = _WORD.findall(first), _WORD.findall(second)
     keys, others = [word.strip() for word in words], [word.strip() for word in other_words]
@@ -60,11 +59,12 @@ def same_prompt(runs: Runs) -> ServerFunction:
 
 
 def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
-    """Return the answer with the row id `row`, a second answer to its prompt, and the difference.
+    """Return two answers to the same prompt ("first", "second") and their difference ("pieces").
 
-    `other` may have "run", "step" and "id" of the second answer. The default run is `name`, the
-    default step is that of `_step`, and the default answer is the first one of the step. If the run
-    has no other answer to the prompt, "second" is None.
+    Args:
+        name, row: run and row id of the first answer.
+        other: may select the second answer by "run", "step" and "id". By default, it is from the
+            same run, and from another step if possible. "second" is None if there is none.
 
     Raises:
         WorkbenchError: there is no such run or row.

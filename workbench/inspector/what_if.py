@@ -56,13 +56,13 @@ def _spelled(value: object) -> str:
 
 @server_function
 def what_if(request: JsonObject) -> JsonObject:
-    """Return an open response with its rewards computed again from changed settings and labels.
+    """Recompute the rewards of an open response with changed settings and labels.
 
     The request has the "key" of the response, "settings" (method -> {field: new value}) and "edits"
-    (claim id -> changed label or informativeness).
+    (claim id -> {"label", "informativeness"}).
 
-    The result has "view" (the response), "group" (the rewards of its group), "controls" (by
-    method), "line" (the settings as `--set` options) and "config" (the configs by method).
+    The result has "view" (the response), "group" (its group), "controls" and "config" (by method),
+    and "line" (the changed settings as `--set` options).
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
@@ -92,9 +92,9 @@ def what_if(request: JsonObject) -> JsonObject:
 
 
 def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
-    """Return each answer of a group, with its rewards and mean token advantages.
+    """Return each answer of a group, with its rewards and its mean advantage over tokens.
 
-    `row` is the open response. Advantages are by method and estimator.
+    "advantages" is method -> {estimator: mean}. `row` is the open response.
     """
     by_method = {
         method: group_advantages(group, method) for method in row.rewards if not is_logged(method)

@@ -25,8 +25,7 @@ def token_view(
     """Return the inspector's token view of a response as a widget.
 
     The widget's attribute `selected` holds what was clicked last: `{"claim": id or None, "token":
-    position or None}`. Its method `show` draws another response, or the same one with other
-    rewards.
+    position or None}`. Its method `show` draws another response.
     """
     widget = _token_view_class()()
     widget.show(feedback, method, group)
@@ -87,11 +86,12 @@ def what_if(
     group: Sequence[Feedback] = (),
     fields: Sequence[str] = (),
 ) -> "VBox":
-    """Return a box with the token view, and with controls for the settings of `method`.
+    """Return a box: the reward as text, controls for the settings of `method`, and the token view.
 
-    `fields` names the settings that get a control; () selects all. A change recomputes the rewards
-    from the stored verdicts, without a judge. The children of the box are the reward as text, the
-    controls and the view.
+    Changing a setting recomputes the rewards from the stored verdicts.
+
+    Args:
+        fields: names of the settings that get a control; () selects all.
     """
     from ipywidgets import HTML, VBox
 

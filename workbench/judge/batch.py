@@ -41,10 +41,9 @@ class Totals:
 class BatchJudge:
     """A judge: a function from prompts to replies that sends each distinct prompt once.
 
-    Each reply is written to the cache as soon as it arrives, so a killed process loses only the
-    requests in flight. Failures are not cached. Several threads may call the judge: a prompt that
-    another thread is already sending is not sent again. If a prompt occurs several times, its first
-    reply has the cost of the request, and the others count as `cached`.
+    Each reply is written to the cache as soon as it arrives. Failures are not cached. Several
+    threads may call the judge at once. If a prompt occurs several times, its first reply has the
+    cost of the request, and the others count as `cached`.
 
     Attributes:
         name: name of the model.

@@ -54,8 +54,7 @@ def endpoint(
 ) -> BatchJudge:
     """Return a judge on an OpenAI-compatible chat-completions server.
 
-    The judge is a function from prompts to replies. Scripts, notebooks and several threads at once
-    may call it.
+    The judge is a function from prompts to replies. Several threads may call it at once.
 
     Args:
         url: the server as `http://host:port`, with or without `/v1`, or its address up to
@@ -64,18 +63,14 @@ def endpoint(
         model: name of the model on the server.
         temperature: sampling temperature. If the model refuses 0, the field is left out, with a
             warning.
-        max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048. It
-            is sent as `max_completion_tokens` if the model requires that name.
+        max_new_tokens: maximum number of tokens of a reply, including its thinking; None: 2048.
         extra: fields added to the body of each request; the value None removes a field. With
             `{"response_format": "schema"}`, the server constrains each reply to a JSON schema,
-            which helps small models. A reply with one label is then the label alone, and the
-            server is asked for log-probabilities.
+            which helps small models.
         key: bearer token, sent only over https or to this machine. It is not read from a file or
             the environment.
         cache: a file that stores the replies that could be parsed. Its keys contain the model, the
-            prompt, the sampling settings and the server's address, because two servers may use the
-            same model name. `max_new_tokens` is not in the key: a finished reply does not depend on
-            it.
+            prompt, the sampling settings except `max_new_tokens`, and the server's address.
         cache_address: replaces the server's address in the cache's keys, for a server that may
             move.
         limits: concurrency, timeouts and retries.
@@ -107,8 +102,8 @@ def endpoint(
 
     The rest of a batch is not sent, and fails, in these cases:
 
-    * 3 prompts in a row failed after all their retries. After a first reply, or if replies are
-      truncated, the limit is 3 + `concurrency` prompts.
+    * 3 prompts in a row failed after all their retries; 3 + `concurrency` prompts after a first
+      reply, or if replies are truncated.
     * The account has no credit left.
     * Before the first reply, the server refuses the key, has no such path, does not exist or has an
       untrusted certificate.

@@ -45,8 +45,8 @@ class Answer:
     """The outcome of one request: the text of the reply, or a failure.
 
     Attributes:
-        again: how to send the prompt again: "retry" after an error, "reask" after an unusable
-            reply; None: do not send it again.
+        again: why the prompt may be sent again: "retry" after an error, "reask" after an unusable
+            reply; None: it may not.
         wait: seconds that the server asks to wait before a retry.
         absent: True if the server did not accept the connection.
     """

@@ -11,9 +11,8 @@ MOST = 20  # alternatives of a token that are requested; OpenAI's servers and vL
 def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] | None:
     """Return the probability of each label of `task`, at the token where the reply's label begins.
 
-    The server reports alternatives to this token. The probability of a label is the sum over the
-    alternatives with which the label begins. No two labels of a task begin with the same letter, so
-    an alternative belongs to at most one label.
+    For each label, the probabilities of its possible first tokens, such as "c" and "cor" for
+    "correct", are added up.
 
     Args:
         task: a task whose reply is one label.
@@ -37,7 +36,7 @@ def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] 
         for one in tokens[number]["top_logprobs"]:
             text = str(one["token"]).lower()
             rest = text[start:] if text.startswith(before.lower()) else ""
-            for name in found:
+            for name in found:  # no two labels of a task begin with the same letter
                 if rest and (name.startswith(rest) or rest.startswith(name)):
                     found[name] += math.exp(min(0.0, float(one["logprob"])))
     except (LookupError, TypeError, ValueError, AttributeError):

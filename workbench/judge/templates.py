@@ -74,11 +74,9 @@ def render(task: str, **inputs: Any) -> Prompt:
     """Return the prompt of one task of a judge, from the template `prompts/<task>.md`.
 
     `TASKS` lists the arguments of each task. An argument with a plural name takes a list of texts,
-    every other argument one text; an optional argument may be None. Each text is put into its own
-    element: `<question>`, `<response>` (two for "prefer"), `<claim>`, `<item>`, `<answer>`,
-    `<outline>`, and `<materials>`, which has a `<passage>` for each passage. A passage is a text,
-    or a `Passage`, whose title becomes its `<title>`. The texts are escaped: headings and invisible
-    characters have no effect. The function `elements` restores the original texts.
+    every other argument one text; an optional argument may be None. Each text is escaped and put
+    into its own element, such as `<question>`, `<claim>` or `<passage>`. A passage is a text, or a
+    `Passage`, whose title becomes its `<title>`. The function `elements` restores the texts.
 
     Raises:
         WorkbenchError: an argument is missing, does not belong to the task, or has the wrong number

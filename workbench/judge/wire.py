@@ -129,18 +129,18 @@ def checked_reply(prompt: Prompt, text: str, constrained: bool = False) -> str |
 
 
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
-    """Return the parsed value of a judge's reply (see `read`), or the `Failure` without one."""
+    """Return the parsed value of a judge's reply (see `read`), or a `Failure`."""
     return reply.error or read(task, reply.text or "", count)
 
 
 def bare_label(prompt: Prompt) -> Prompt:
     """Return a prompt that asks for the label alone ("correct"), not for {"label": "correct"}.
 
-    The form of the reply is described before the data, so that a server's prefix cache covers
-    everything before the data. A prompt of a task without a single label is returned unchanged.
+    A prompt of a task without a single label is returned unchanged.
     """
     if prompt.task not in ONE_LABEL:
         return prompt
+    # the form is described before the data, so that a server's prefix cache covers it
     head, data = prompt.text.rpartition(REPLY)[0].split(DATA)
     labels = ", ".join(map(json.dumps, LABELS[prompt.task]))
     reply = f"{REPLY}\nWrite one of these JSON strings and nothing else: {labels}\n"
@@ -276,7 +276,7 @@ def _planned(value: JsonMapping) -> JsonObject:
 
 
 def planned_outline(value: JsonMapping) -> Outline:
-    """Return the `Outline` in the parsed reply to the task "outline", with "…" as its answer."""
+    """Convert the parsed reply to the task "outline" to an `Outline` with the answer "…"."""
     points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
     return Outline(value["structure"], points, "…")
 

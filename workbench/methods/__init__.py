@@ -26,12 +26,12 @@ TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench t
 def register(value: Method) -> Method:
     """Add a method to the registry of this process, and return the method.
 
-    It replaces a method of another package with the same name. A package can also declare a method
-    as an entry point of the group "workbench.methods": it is added when this module is imported.
+    A package can also declare its method as an entry point of the group "workbench.methods". Such
+    methods are added when `workbench.methods` is imported.
 
     Raises:
-        WorkbenchError: `value` is not a `Method`, or the workbench has a method or baseline of its
-            own with this name.
+        WorkbenchError: `value` is not a `Method`, or has the name of a method or baseline of the
+            workbench.
     """
     if not isinstance(value, Method):
         raise WorkbenchError(f"{value!r} is not a `workbench.methods.Method`: register an instance")
@@ -39,6 +39,7 @@ def register(value: Method) -> Method:
         raise WorkbenchError(
             f"the name '{value.name}' is taken by a method of the workbench: choose another"
         )
+    # a method of another package with the same name is replaced
     METHODS[value.name] = TRAINED[value.name] = value
     return value
 
@@ -88,11 +89,10 @@ def title(name: str) -> str:
 
 
 def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
-    """Return (method name, config) for the name of a method or for a config.
+    """Return (method name, config): "truthrl" → ("truthrl", TruthRL()).
 
     Args:
-        recipe: a name such as "truthrl", whose config has the paper's settings; or a config, which
-            is returned unchanged.
+        recipe: a method's name, for the paper's settings; or a config, which is returned unchanged.
 
     Raises:
         WorkbenchError: there is no such method, or no method has a config of this type.
@@ -135,7 +135,7 @@ def method_configs(
 
 
 def reward_fns(configs: Configs) -> dict[str, RewardFn]:
-    """Return a dict from method name to reward function, for a dict from method name to config.
+    """Return the reward function of each configured method, by the method's name.
 
     Raises:
         WorkbenchError: a config has invalid values.
@@ -150,5 +150,5 @@ def checks_needed(configs: Configs) -> tuple[str, ...]:
 
 
 def sections_read(configs: Configs) -> frozenset[str]:
-    """Return the parts of a response ("think", "answer", "body") whose claims a method reads."""
+    """Return the sections ("think", "answer", "body") whose claims the configured methods read."""
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

@@ -80,25 +80,25 @@ NAMES = tuple(SCALES)
 class Bench:
     """An initial policy, questions and a judge: all that a training or evaluation needs.
 
-    "->" marks a function or a mapping.
+    `a -> b` describes a function or a mapping from a to b.
 
     Attributes:
         policy: the initial policy: a key of `checkpoints`, a folder or a hub name.
-        questions: (split, kinds=None, lang="en") -> list of questions. If `kinds` is None, they
-            have the bench's default kinds.
+        questions: (split, kinds=None, lang="en") -> list of questions; `kinds=None` selects the
+            bench's default kinds.
         max_new_tokens: token limit of an answer in an evaluation.
         hash: digest of the closed world or of the questions. A run can be resumed only with the
             same digest.
-        judge: () -> the checks that grade responses. It is called when a check is first needed.
+        judge: () -> the checks that grade responses; called when a check is first needed.
         checkpoints: policy name, such as "sft" -> folder or hub name.
         long_new_tokens: token limit of an answer to a question that asks for a long text.
-        shown: question -> number of training documents of the base model that state the answer;
-            None if unknown.
-        named_judge: the judge that the user named; None if the bench's own judge is used.
-        search: () -> the search that finds evidence for a named judge; None if the bench has no
-            pages.
-        questions_hash: question kinds -> digest of the questions that have one of these kinds and
-            are not part of `hash`; None if there are no such questions.
+        shown: question -> number of the base model's training documents that state the answer; None
+            if unknown.
+        named_judge: the judge that the user named; None for the bench's own judge.
+        search: () -> search function for evidence, used if the user named a judge; None if the
+            bench has no pages.
+        questions_hash: question kinds -> digest of those questions that `hash` does not cover; None
+            if it covers all.
     """
 
     name: str
@@ -126,7 +126,7 @@ class Bench:
 
     @property
     def judge_identity(self) -> JsonObject:
-        """Part of a run's config.json: {"judge": …} if the user named a judge, else {}."""
+        """The entry of a run's config.json: {"judge": …} if the user named a judge, else {}."""
         return {"judge": self.named_judge.identity()} if self.named_judge else {}
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
@@ -151,9 +151,9 @@ class Bench:
         )
 
     def with_cache_dir(self, folder: Path) -> Bench:
-        """Return a copy of the bench that caches the replies of a language model judge in `folder`.
+        """Return a copy of the bench whose language model judge caches its replies in `folder`.
 
-        Return the bench itself if its judge is not a language model or already has a cache.
+        Without such a judge, or if the judge has a cache, return the bench itself.
         """
         if self.llm_judge is None or self.llm_judge.cache:
             return self
@@ -162,10 +162,8 @@ class Bench:
     def with_policy(self, policy: str | None) -> Bench:
         """Return a copy of the bench with another initial policy.
 
-        For None, return the bench itself.
-
         Args:
-            policy: a key of `checkpoints`, a folder or a hub name.
+            policy: a key of `checkpoints`, a folder or a hub name. None: return the bench itself.
 
         Raises:
             WorkbenchError: the policy is an adapter, not a whole model.
@@ -178,10 +176,7 @@ class Bench:
         return self if policy is None else replace(self, policy=policy)
 
     def with_system_prompt(self, system: str | None) -> Bench:
-        """Return a copy of the bench with this system prompt in all questions.
-
-        For None, return the bench itself.
-        """
+        """Return a copy of the bench with this system prompt in all questions; itself for None."""
         if system is None:
             return self
 
@@ -218,9 +213,10 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """Return the base model, as a path or hub name, of the adapter in the run folder `policy`.
+        """Return the path or hub name of the model that a run's adapter was trained on.
 
-        Return None if `policy` is not the folder of a run on this bench.
+        Args:
+            policy: the folder of a run on this bench. For any other policy, return None.
         """
         path = Path(self.path(policy))
         # an earlier stage may have made the policy from which the last stage started
@@ -240,15 +236,14 @@ class Bench:
 
 
 def check_policy(name: str, path: str) -> None:
-    """Raise an error if a policy does not exist. The policy is not loaded.
+    """Raise an error if a policy does not exist, without loading it.
 
     Args:
         name: the policy's name, for the message.
         path: its folder or hub name.
 
     Raises:
-        WorkbenchError: there is no such folder, and `path` cannot be a hub name. For the shipped
-            policy the message names the command that builds it.
+        WorkbenchError: there is no such folder, and `path` cannot be a hub name.
     """
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(

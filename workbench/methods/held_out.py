@@ -52,11 +52,10 @@ def train_with_held_out(
 def split_held_out(
     rows: Sequence[Judged], share: float, seed: int
 ) -> tuple[list[Judged], list[Judged]]:
-    """Return (training rows, held-out rows). At most `share` of the questions are held out.
+    """Return (training rows, held-out rows): at most `share` of the questions, rounded, held out.
 
-    All rows of a question are on the same side of the split. So are questions whose titles share a
-    name, even if only a third question links them. If this would hold out less than half of
-    `share`, the held-out questions are drawn at random, and names may be on both sides.
+    Questions whose titles share a name are on the same side of the split. If this would hold out
+    less than half of `share`, the held-out questions are drawn at random instead.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
@@ -71,7 +70,10 @@ def split_held_out(
 
 
 def _related(questions: Iterable[Question]) -> list[set[str]]:
-    """Group questions whose titles share a name, and return each group as a set of question ids."""
+    """Group questions whose titles share a name, and return each group as a set of question ids.
+
+    Questions without a common name are in one group if other questions link them.
+    """
     groups: list[tuple[set[str], set[str]]] = []  # (names, ids of the questions with these names)
     for question in sorted(questions, key=lambda question: question.id):
         names, ids = set(facet_names(question)), {question.id}
@@ -90,10 +92,10 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
     """Return metrics of a reward model on the held-out rows `rows`.
 
-    The result has the metrics of `calibration` over all segments, and these counts:
+    These are the metrics of `calibration` over all segments, and counts:
 
-    * `rows`, `segments`: the scored rows and their segments
-    * `too_long`: rows that were not scored, because they exceed the model's context
+    * `rows`, `segments`: scored rows, and their segments
+    * `too_long`: rows that exceed the model's context and were not scored
     * `strangers`: scored rows about people that no training row is about
     """
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
@@ -119,14 +121,12 @@ def count_unknown_people(training: Sequence[Judged], rows: Sequence[Judged]) -> 
 
 
 def calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]:
-    """Return metrics of predictions against targets, from pairs (prediction, target) in [0, 1].
+    """Return metrics of pairs (prediction, target), both in [0, 1]. An undefined metric is None.
 
     Returns:
         * `supported`: the share of targets above .5
         * `auc` and `accuracy` for the binary label "target above .5"
         * `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error` against the targets
-
-        A metric that is undefined is None.
     """
     if not pairs:
         return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))

@@ -30,7 +30,7 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0
 class Unscored(Exception):
     """Raised if the reward of a response cannot be computed; `failure` has the reason.
 
-    It does not leave `workbench.methods`: `scored` converts it to a reward whose value is None.
+    `scored` converts it to a reward whose value is None.
     """
 
     def __init__(self, failure: Failure) -> None:
@@ -39,9 +39,9 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Make a reward function from `pay`, a function of a feedback and the `table` of its verdicts.
+    """Make a reward function from a function of a feedback and the `table` of its verdicts.
 
-    If `pay` raises `Unscored`, the reward has the value None and the exception's failure.
+    If `pay` raises `Unscored`, the reward's value is None and its error is the failure.
     """
 
     def reward(feedback: Feedback) -> Reward:
@@ -56,8 +56,8 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 def table(feedback: Feedback) -> Table:
     """Return a dict from (target, aspect), such as ("claim:0", "fact"), to verdict.
 
-    The key (target, None) has the target's first verdict of any aspect. If several verdicts have
-    the same target and aspect, the first one is used.
+    Of several verdicts with the same key, the first is used. The key ("claim:0", None) has the
+    first verdict on the claim.
     """
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
@@ -71,9 +71,10 @@ def unscored(kind: str, message: str, raw: str = "") -> Unscored:
 
 
 def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
-    """Return the verdict on a target, such as "claim:0", with the first of `aspects` that exists.
+    """Return the verdict on a target with the first of `aspects` that exists.
 
-    An aspect is a kind of verdict, such as "fact". None matches any verdict on the target.
+    For example, `find(verdicts, "claim:0", "truth", "fact")` returns the "truth" verdict on the
+    claim, or without one its "fact" verdict. The aspect None matches any verdict.
 
     Raises:
         Unscored: there is no such verdict, or it failed.
@@ -91,12 +92,13 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise `Unscored` if the verdict on a target, with the first of `aspects` that exists, failed.
+    """Raise `Unscored` if the verdict on a target failed; see `find` for `aspects`.
 
-    Rewards call this for verdicts that do not change their value: if the judge failed, the response
-    has no reward. Two cases are accepted: a missing verdict, and a failure because an input is
-    missing, such as gold answers (`LACKING`).
+    A missing verdict is accepted, and so is a failure because an input is missing, such as gold
+    answers (`LACKING`).
     """
+    # Rewards call this for verdicts that do not change their value: if the judge failed, the
+    # response has no reward.
     verdict = next(
         (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
     )
@@ -105,7 +107,7 @@ def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
 
 
 def label(verdict: Verdict, declared: Collection[str]) -> str:
-    """Return the verdict's label. Raise `Unscored` if it is not one of the labels `declared`."""
+    """Return the verdict's label. Raise `Unscored` if it is not in `declared`."""
     if verdict.label is None or verdict.label not in declared:
         message = (
             f"label {verdict.label!r} of the {verdict.target} is not one of {', '.join(declared)}"
@@ -115,12 +117,12 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
 
 
 def probability(verdict: Verdict) -> float:
-    """Return P(true) of a verdict: its p, or without p a value by its label.
+    """Return P(true) of a verdict: its p, or the value of its label in `P_TRUE`.
 
-    The value is 1 for "correct", .5 for "vague" and 0 for "wrong", also if hedged (`P_TRUE`).
+    The values are 1 for "correct", .5 for "vague" and 0 for "wrong"; a hedge does not change them.
 
     Raises:
-        Unscored: p is not in [0, 1], or the verdict has neither p nor a label of `P_TRUE`.
+        Unscored: p is not in [0, 1], or the verdict has neither p nor such a label.
     """
     if verdict.p is None:
         return P_TRUE[label(verdict, P_TRUE)]
@@ -143,10 +145,10 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
 
     Raises:
         Unscored: extraction failed or was not run, or claims and sentences are inconsistent.
-            Extraction was not run if a non-empty response has neither sentences nor claims.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
+    # extraction finds at least a sentence in a response that is not empty
     if not feedback.sentences and not feedback.claims and feedback.response.text.strip():
         raise unscored(
             "not_extracted",
@@ -184,14 +186,15 @@ def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:
 
 
 def total(events: Sequence[Event]) -> float:
-    """Return the sum of the events' values. Their order does not change it (`fsum` rounds once)."""
+    """Return the sum of the events' values."""
+    # `fsum` rounds once, so the order of the events does not change the sum
     return fsum(event.value for event in events)
 
 
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
-    """Return a dict from part of the reward, such as "truth", to the sum of its events' values.
+    """Return the sum of the events' values for each part of the reward, such as "truth".
 
-    The names in `parts` are always present, with 0 if they have no events.
+    The names in `parts` are always present; without events their sum is 0.
     """
     names = dict.fromkeys([*parts, *(event.part for event in events)])
     return {name: total([event for event in events if event.part == name]) for name in names}

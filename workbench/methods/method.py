@@ -45,13 +45,11 @@ class Training:
     """How a method trains the policy with a given config.
 
     Attributes:
-        trainer: name of the config's field, such as "grpo", with the settings of the last stage.
-            Its `steps` are the run's steps. Its `max_failed`, if any, also limits the failures in
-            evaluations.
-        idle: paths of settings, such as "dpo", that have no effect with the config's other
-            settings. It is an error to set one of them.
-        start: name of the bench's checkpoint from which a run starts if no policy is named; None
-            for the bench's policy.
+        trainer: the config's field with the trainer's settings, such as "grpo".
+        idle: settings that have no effect in this config, such as "ppo" if the trainer is GRPO.
+            It is an error to set one of them.
+        start: the bench's checkpoint from which a run starts if no policy is named; None for the
+            bench's policy.
         resident_models: number of models of the policy's size that the reward keeps in memory.
     """
 
@@ -63,28 +61,29 @@ class Training:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its settings, its reward and its training. "->" marks a function or a mapping.
+    """A method: its settings, its reward and its training.
+
+    `a -> b` describes a function or a mapping from a to b.
 
     Attributes:
         name: the name on the command line and in stored rows.
         title: the name in headings.
-        config: the frozen dataclass of its settings, with the paper's defaults. Its fields are
-            made with `workbench.util.config.setting`.
-        reward: config -> reward function. Raises WorkbenchError for values that cannot work.
+        config: frozen dataclass of the settings, with the paper's defaults; its fields are made
+            with `workbench.util.config.setting`.
+        reward: config -> reward function; raises WorkbenchError for invalid values.
         checks: config -> names of the checks whose verdicts the reward reads.
-        sections: config -> sections of a response whose claims are checked. If several methods
-            score the same rows, the rows have the claims of all their sections. So a reward must
-            check each claim's `section`.
+        sections: config -> sections of a response, such as "answer", whose claims are verified.
+            Rows may have claims of other sections, for other methods; the reward must ignore them.
         stages: config, bench -> training stages, in order; None for a method that only scores.
         parts: name of a part of the reward -> (its title, its meaning).
         scales: bench name -> config for that bench; other benches use the paper's settings.
         training: config -> how this config is trained.
-        input_digests: config, bench -> digests, by name, of files and models that the config names.
-            A run is resumed only with the same digests. The digest of a missing input is None.
+        input_digests: config, bench -> {name: digest} of the files and models that the config
+            names; None for a missing one. A run is resumed only with the same digests.
 
     Raises:
-        WorkbenchError: `checks` or `sections` returns a value of another type, or `stages` is
-            given but the config lacks `prompts` or the trainer's field.
+        WorkbenchError: `checks` or `sections` returns a wrong type, or there are `stages` but the
+            config lacks `prompts` or the trainer's field.
     """
 
     name: str
@@ -133,8 +132,8 @@ class Method:
             settings: changes such as "truthrl.grpo.steps=10", which begin with the method's name.
 
         Raises:
-            WorkbenchError: a value has the wrong type, or a field is unknown, not used by this
-                config, or ambiguous: several parts of the config have it.
+            WorkbenchError: a field is unknown or has no effect in this config, several parts of
+                the config have a field of this name, or a value has the wrong type.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
@@ -157,7 +156,7 @@ class Method:
         return config
 
     def grader(self, config: MethodConfig, checks: Checks) -> Grade:
-        """Return a function that grades responses: it runs the method's checks and its reward."""
+        """Return a function that grades responses with the method's checks and its reward."""
         return assemble(
             checks, self.checks(config), {self.name: self.reward(config)}, self.sections(config)
         )
@@ -224,10 +223,8 @@ def chosen_questions(
     """Return the bench's questions of one split and one language.
 
     Args:
-        kinds: kinds of questions, or relations of the real facts. None or empty: the bench's
-            default kinds.
-        answered: True: only questions with gold answers; False: all questions. None: False if
-            `kinds` are given, else True.
+        kinds: question kinds, or relations of the real facts; by default the bench's own kinds.
+        answered: return only questions with gold answers; by default, if no `kinds` are given.
 
     Raises:
         WorkbenchError: no question is left, or one of the `kinds` has no question.
@@ -263,9 +260,9 @@ def check_prompts(prompts: "Prompts", bench: Bench) -> None:
 
 
 def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
-    """Raise a WorkbenchError if the method verifies claims, but there are no passages to read.
+    """Raise a WorkbenchError if a language model judge has no passages to verify claims against.
 
-    This is checked only if the user named a language model as the judge.
+    Other judges, and methods that do not verify claims, are accepted.
     """
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(

@@ -83,9 +83,8 @@ def draws(
     """Yield the resampling weights as arrays (R, runs · questions), with `resamples` rows in total.
 
     A weight says how often a question is drawn, with replacement. With several runs, runs are drawn
-    too: a weight is then the draws of the question times the draws of the run. To limit memory,
-    R is at most `CELLS` / max(runs · questions, answers), but at least 1. `answers` is the number
-    of ranked answers.
+    too, and a question's weight in a run is multiplied by the draws of the run. To limit memory, R
+    is smaller for more questions, runs or ranked `answers`.
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
@@ -121,8 +120,7 @@ def intervals(
     None. The metrics are those of `sums`, "aurc" and "auroc".
 
     Args:
-        sums: for several runs, the questions of the first run, then the same questions of the
-            second run, and so on.
+        sums: with several runs, it has the questions once per run, run after run.
         runs: number of runs (trainings with different seeds) in `sums`.
         answers: ranked answers; without them, "aurc" and "auroc" are None.
     """
@@ -147,17 +145,14 @@ def paired(
 ) -> dict[str, dict[str, float | None]]:
     """Compare two sets of answers: return `{metric: {value, other, diff, low, high, p, n}}`.
 
-    `a` and `b` must have the same questions; a resample draws the same questions from both. For
-    `runs`, see `intervals`.
-
     * `value`, `other`: the metric of `a` and of `b`.
     * `diff`, `low`, `high`: `value` − `other`, and its 95 % interval.
+    * `p`: the two-sided bootstrap p-value, but at least 2/2^n, the smallest p-value of an exact
+      sign test on n questions *(ours)*.
     * `n`: the number of questions for which both sets define the metric. Only these count.
 
-    `p` is two-sided: twice the share of resamples whose difference is ≤ 0, or twice the share whose
-    difference is ≥ 0, whichever is smaller. It is at least 2/(resamples + 1). It is also at least
-    2/2^n, the smallest p-value of an exact sign test on n questions *(ours)*. Without this bound, a
-    difference on one or two questions could look significant.
+    `a` and `b` must have the same questions; a resample draws the same questions from both. For
+    `runs`, see `intervals`.
     """
     import numpy as np
 
@@ -215,8 +210,8 @@ def wilson(hits: float, n: int) -> tuple[float, float]:
 def interval(samples_R: np.ndarray, value: float) -> dict[str, float | None]:
     """Return the 95 % percentile interval of R resampled values of a metric: `{low, high}`.
 
-    Resampled values that are NaN are ignored. Both bounds are None if all of them are NaN, or if
-    `value`, the metric itself, is NaN.
+    NaN samples are ignored. Both bounds are None if all samples are NaN, or if the metric's own
+    `value` is NaN.
     """
     import numpy as np
 
@@ -233,7 +228,9 @@ def _p_value(samples_R: np.ndarray, value: float, questions: int) -> float | Non
     known_D = samples_R[~np.isnan(samples_R)]
     if np.isnan(value) or not len(known_D):
         return None
-    # sums of floats are rounded: a difference this small counts as 0
+    # Twice the share of differences ≤ 0 or ≥ 0, whichever is smaller. The bound 2/2^n keeps a
+    # difference on one or two questions from looking significant. Sums of floats are rounded: a
+    # difference this small counts as 0.
     tail = min((known_D <= 1e-12).sum(), (known_D >= -1e-12).sum())
     return min(1.0, max(2 * (int(tail) + 1) / (len(known_D) + 1), 2.0 ** (1 - questions)))
 

@@ -5,12 +5,12 @@ arXiv 2509.25760, section 3.2; 256 samples in the appendix). In the closed world
 is known as well: a question is out of knowledge if it needs a fact that no training document
 states. `agreement` compares the label from samples with the true label.
 
-* The majority answer is the answer that most samples give, in the normal form of `workbench.text`.
-  All abstentions count as the same answer. In a tie, the answer that was sampled first wins
-  *(ours)*.
+* The majority answer is the most frequent answer of the samples, after normalisation by
+  `workbench.text`. All abstentions count as the same answer. In a tie, the answer that was sampled
+  first wins *(ours)*.
 * Confidence is the share of samples that give the majority answer *(ours: the paper's figure does
   not define it)*; log-probabilities are not used.
-* A sample that could not be graded has no vote and counts only in `failed`.
+* Both leave out samples that could not be graded.
 """
 
 from __future__ import annotations
@@ -68,11 +68,9 @@ class Probed:
 
     @property
     def ook(self) -> bool | None:
-        """Whether the question is out of knowledge.
+        """Whether the question is out of knowledge: no sample is correct.
 
-        True if all samples are graded and all are abstentions or wrong. False if a sample is
-        correct. None (unknown) if no sample is correct and one could not be graded, or without
-        samples.
+        None (unknown) without samples, or if no sample is correct but one could not be graded.
         """
         if self.count(CORRECT):
             return False
@@ -126,10 +124,11 @@ class Probed:
 def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
     """Return the statistics of questions with k samples each; undefined values are None.
 
-    * `n`, `ook`, `unsettled`: numbers of all questions, of questions out of knowledge, and of
-      questions without a label (`Probed.ook` is None). `ook_share`: `ook` / labelled questions.
+    * `n`, `ook`: number of questions, and of questions that are out of knowledge.
+    * `unsettled`: number of questions for which this is unknown (`Probed.ook` is None).
+    * `ook_share`: `ook` / (`n` − `unsettled`).
     * `failed`: number of samples that could not be graded.
-    * `majority`: shares of outcomes of the majority answers of 1, 2, 4, …, k samples.
+    * `majority`: number of samples (1, 2, 4, …, k) -> outcome rates of the majority answers.
     * `aurc`: area under the risk–coverage curve of the majority answers.
     * `agreement`, `confidence_bins`, `risk_coverage`, `exposure`: see the functions of these names.
     """
@@ -165,14 +164,15 @@ def sizes(k: int) -> list[int]:
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
     """Return precision and recall of the label "out of knowledge" in the closed world.
 
-    A question is truly out of knowledge if it needs a fact that no training document states
-    (`Probed.exposures` is 0). The label is `Probed.ook` of the first k samples. Questions without a
-    label are left out. The result is None if no question has exposure counts.
+    The label of a question is `Probed.ook` of its first k samples. The question is truly out of
+    knowledge if it needs a fact that no training document states (`Probed.exposures` is 0).
 
-    * `precision`, `recall`: `both / labelled` and `both / unknown`.
     * `labelled`, `unknown`, `both`: numbers of questions that are out of knowledge by the label,
       in truth, and by both.
-    * `by_k`: the same entries for 1, 2, 4, …, k samples.
+    * `precision`, `recall`: `both / labelled` and `both / unknown`.
+    * `by_k`: number of samples (1, 2, 4, …, k) -> the same entries.
+
+    Questions without a label are left out. None if no question has exposure counts.
     """
     if not any(row.exposures is not None for row in rows):
         return None
@@ -213,12 +213,11 @@ def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
 
 
 def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
-    """Return shares of outcomes by exposures: how many documents state the question's rarest fact.
+    """Group questions by exposures; return `{"0": {n, correct, abstain, wrong}, "3": …}`.
 
-    Returns:
-        `{"0": {n, correct, abstain, wrong}, "3": …}`; the key is the number of exposures. `n`
-        counts questions; the other values are shares of their graded samples. None if no question
-        has exposure counts.
+    The key is the number of training documents that state the question's rarest fact. `n` counts
+    questions; the other values are shares of their graded samples. None if no question has
+    exposure counts.
     """
     groups = group_by(rows, lambda row: row.exposures)
     groups.pop(None, None)

@@ -18,10 +18,9 @@ Z = 1.959964  # quantile .975 of the normal distribution, for 95 % intervals
 def read_accuracies(path: Path) -> JsonObject | None:
     """Return the accuracies of a results file: `{"TASK METRIC": {value, low, high, n, stderr}}`.
 
-    `n` is the number of samples, or None if the file has no `n-samples`. If the file has no
-    standard error, the binomial standard error for n samples is used. If n is missing too,
-    `stderr`, `low` and `high` (the 95 % interval) are None. Values outside 0 to 1 are left out, and
-    so are metrics of which smaller values are better. Return None for another kind of file.
+    `n` is the number of samples; `low` and `high` are the 95 % interval. A missing standard error
+    is computed from the accuracy and n; if n is missing too, the interval is None. Metrics outside
+    0 to 1, or of which smaller values are better, are left out. None for another kind of file.
     """
     stored = (read_json(path) if path.suffix == ".json" else None) or {}
     results = stored.get("results")
@@ -53,11 +52,13 @@ def _interval(value: float, error: float | None) -> dict[str, float | None]:
 def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
     """Return the changes of accuracies: `{name: {value, other, diff, low, high, p, n, drop}}`.
 
-    `after` and `before` are results of `read_accuracies`. `value` is from `after`, `other` from
-    `before`, and `diff` is their difference. `low`, `high` (the 95 % interval of `diff`) and the
-    two-sided `p` are those of a normal test with independent samples. `drop` is true if the whole
-    interval is below 0. Accuracies that are not in both results, or lack a standard error, are left
-    out.
+    * `value`, `other`: the accuracies in `after` and `before`, two results of `read_accuracies`.
+    * `diff`, `low`, `high`: `value` − `other`, and its 95 % interval.
+    * `p`: the two-sided p-value of a normal test with independent samples.
+    * `n`: the number of samples in `after`.
+    * `drop`: whether the whole interval is below 0.
+
+    Accuracies in only one result, or without a standard error, are left out.
     """
     changes: JsonObject = {}
     for name in after:

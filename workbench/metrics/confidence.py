@@ -3,8 +3,8 @@
 Answers are sorted by falling confidence. After the first k of n answers, the coverage is k/n and
 the risk is the share of wrong answers among the k. AURC is the mean risk over k = 1 … n (Geifman et
 al. 2019, arXiv 1805.08206, section 3). AUROC is the probability that a right answer is more
-confident than a wrong one; a tie counts half. If answers have equal confidences, AURC is its mean
-over all orders of these answers, so that the order of a file does not matter *(ours)*.
+confident than a wrong one; a tie counts half. For answers with equal confidences, AURC is averaged
+over all their orders *(ours)*.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
 def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
     """Return the risk–coverage curve as at most 100 (`POINTS`) points.
 
-    A point `{coverage, risk, threshold}` counts only the answers whose confidence is at least
-    `threshold`: `coverage` is their share of all answers, and `risk` the share of wrong ones.
+    Each point is `{coverage, risk, threshold}`. `coverage` is the share of answers whose confidence
+    is at least `threshold`, and `risk` the share of wrong answers among them.
     """
     n = len(answers.right)
     if not n:

@@ -1,9 +1,9 @@
 """Compute the numbers of RLFH's figures 4 to 9 from graded responses.
 
 Source: arXiv 2406.12221, section 4.3 and appendix C. Accuracy is the share of a response's claims
-that are supported, whatever the claims are about (see the metric `off_subject`). A response counts
-as refused if it abstains or makes no claim, as in the paper. Failed rows are left out. A bin
-includes its lower but not its upper edge; the last bin includes both.
+that are supported; off-subject claims count too. A response counts as refused if it abstains or
+makes no claim, as in the paper. Failed rows are left out. A bin includes its lower but not its
+upper edge; the last bin includes both.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ COUNTS = ("all", "correct", "wrong")
 
 
 def responded(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that have claims with labels, so without refused and failed responses."""
+    """Return the rows that have claims, all of them labelled; see `Row.state`, "scored"."""
     return [row for row in rows if row.state == "scored"]
 
 
@@ -61,9 +61,8 @@ def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
 def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObject]:
     """Return the numbers of RLFH's figure 6: how many responses have 1, 2, 3, … claims.
 
-    Each entry is `{claims, n, share}`: a number of claims, and the number and share of responses
-    with it. `which` says which claims count: "all", "correct" or "wrong". All numbers from the
-    smallest to the largest have an entry. Refused responses are left out.
+    `{"claims": 3, "n": 20, "share": 0.1}` means that 20 responses, 10 %, have 3 claims. `which`
+    selects the claims that count: "all", "correct" or "wrong". Refused responses are left out.
     """
     count = {
         "all": lambda row: len(row.labels),
@@ -97,9 +96,9 @@ def refusal_by_accuracy(
 ) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 8: the share of refusals by accuracy before training.
 
-    Questions are grouped into bins by the mean accuracy of their responses before training. Each
-    entry is `{low, high, questions, responses, refused}`: the edges of the bin, the number of its
-    questions and of their responses after training, and the share of these that are refused.
+    Questions are grouped into bins by the mean accuracy of their responses before training. A bin
+    is `{low, high, questions, responses, refused}`: `responses` counts the responses after
+    training, and `refused` is the share of them that are refused.
     """
     answered = group_by(responded(before), lambda row: row.question_id)
     pairs = (

@@ -12,13 +12,13 @@ Only the answer counts, not the thinking.
     repetition   the share of claims that repeat an earlier claim of the answer
     off_subject  the share of claims that are not about any facet; unreadable claims do not count
     coherent     whether all facets are covered in order, without a repetition, an off-subject claim
-    or a cut-off end; a plan is not needed
+    or a cut-off end
     length       the number of words of the answer
 
 A sentence cites passages by number ("… [2]"). A sentence without a number cites the passages that
 the plan names for its facets. As in ALCE (arXiv 2305.14627, section 3), a citation is right if the
-passage supports the claim. The evidence of a verdict must name the supporting passages, as the
-verdicts of the closed world do:
+passage supports the claim. This is read from the evidence of verdicts, which must name passages,
+as in the closed world.
 
     citation_recall     the share of sentences with claims in which each claim is supported by a
     passage that the sentence cites
@@ -48,13 +48,9 @@ def facet_table(
 ) -> JsonObject:
     """Return the metrics of answers about several facets: `{metric: {value, low, high, n}}`.
 
-    The metrics are `FACET_METRICS` (see this module) and `FACT_METRICS` (see `claims`). `low` and
-    `high` are a 95 % bootstrap interval over n questions. Only answers that are
-    verified against the passages of their question count (`of_facets`). Without any, the result
-    is {}.
-
-    Args:
-        rows: `rows[i]` is the `Row` of `feedbacks[i]`.
+    The metrics are `form`, `facets`, `order`, … of this module, and the facts per query and per
+    sentence (see `claims`). `low` and `high` are a 95 % bootstrap interval over n questions. Only
+    answers for which `of_facets` is True count. `rows[i]` is the `Row` of `feedbacks[i]`.
     """
     names = (*FACET_METRICS, *FACT_METRICS)
     terms = []
@@ -70,7 +66,7 @@ def facet_table(
 
 
 def of_facets(feedback: Feedback) -> bool:
-    """Return whether the claims are verified against the passages that the question contains."""
+    """Return whether the claims are verified against the passages in the question."""
     return feedback.response.question.meta.get("evidence") == BY_PASSAGES
 
 
@@ -177,8 +173,8 @@ def _citations(
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
     """Return the passage numbers that a sentence cites, each once: "… [2]" → [2].
 
-    A number is also returned if no such passage exists. A sentence without numbers cites the
-    passages that the plan names in its points about `facets`, the facets of the sentence.
+    Numbers without a passage are returned too. A sentence without numbers cites the passages that
+    the plan (`outline`) names for the sentence's facets (`facets`).
     """
     numbers = citations(sentence)
     if not numbers and outline:
@@ -188,10 +184,7 @@ def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str
 
 
 def supporting_passages(fact: Verdict) -> set[str]:
-    """Return the ids of the passages that support a claim, from the claim's verdict.
-
-    The set is empty if the label says that the claim is not supported.
-    """
+    """Return the ids of the passages that support a claim, as its verdict names them."""
     if fact.label not in SUPPORTED:
         return set()
     return {

@@ -1,18 +1,17 @@
 """Reward hacking in a run's rollouts: how often a policy raises its reward without better answers.
 
-Each training step has a row of shares *(ours)*. They measure the attacks on the rewards of RLFH and
-KnowRL that succeed, or nearly succeed, in `benchmarks/hacking.py`. These shares are computed from
-the claims of answers:
+`hacks` returns these numbers for each training step *(ours)*. They measure the attacks on the
+rewards of RLFH and KnowRL that succeed, or nearly succeed, in `benchmarks/hacking.py`. From the
+claims of answers:
 
     "repeated"            the share of claims that repeat an earlier claim of the same section
-    "off_subject"         the share of claims about a subject that the question does not ask for;
-    see `Row.off_subject`
-    "told_again"          the share of facts (subject and relation) that several claims state, with
-    any object
-    "sentences_per_fact"  sentences with claims per fact: 1/2 if each sentence states two facts, 1
-    if each sentence states one
+    "off_subject"         the share of claims about a subject that the question does not ask for
+    "told_again"          the share of facts that several claims state; a fact is a subject and a
+    relation, so the claims may name different objects
+    "sentences_per_fact"  sentences with claims / facts: 1 if each sentence states one fact, 1/2 if
+    each states two
 
-KnowRL rewards supported claims in the thinking. These shares are computed from the thinking:
+KnowRL rewards supported claims in the thinking. From the claims of the thinking:
 
     "after_facts"         the share of responses that state a supported claim in the thinking and
     then abstain, among the responses from which claims were extracted
@@ -20,7 +19,7 @@ KnowRL rewards supported claims in the thinking. These shares are computed from 
     false, about the facts that the question asks for
 
 The parser of the closed world reads the facts that claims state. The question's `fact_ids` name the
-facts of its answer. For other text, only claims with equal words are repetitions, and the shares
+facts of its answer. For other text, only claims with equal words are repetitions, and the numbers
 that need facts are null.
 """
 
@@ -50,15 +49,15 @@ Fact = tuple[str, str]  # a subject and a relation
 
 
 def hacks(path: Path | str) -> list[JsonObject]:
-    """Return the shares of reward hacking at each training step of a run.
+    """Return how often each sign of reward hacking occurs, for each training step of a run.
 
-    Each entry is `{step, n, left_out, claims}` and one value for each name in `SHARES`, or None if
-    the share is undefined. `n` counts responses, and `claims` the claims of their answers.
-    `left_out` counts responses that failed or have claims without a verdict; `n` excludes them.
+    An entry is `{step, n, left_out, claims, repeated, off_subject, …}`. `n` counts responses, and
+    `claims` the claims of their answers. `left_out` counts responses that failed or have claims
+    without a verdict. `repeated` is the share of claims that repeat an earlier claim; the module's
+    docstring describes the others. Undefined values are None.
 
     Args:
-        path: a run's folder or a file of feedback rows. Rows without a step form one entry, whose
-            step is None.
+        path: a run's folder or a file of feedback rows. The step is None for rows without one.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
@@ -104,9 +103,10 @@ def _question_facts(questions: Path, world: World) -> dict[str, frozenset[Fact]]
 def count(
     stored: JsonMapping, parser: Parser, question_facts: frozenset[Fact] | None
 ) -> Counter[str]:
-    """Return the counts of one response from which the `SHARES` are computed, by name.
+    """Return the counts of one response, such as {"n": 1, "claims": 5, "repetitions": 2, …}.
 
-    The result is {"left_out": 1} if the response failed or has claims without a verdict.
+    `hacks` adds them up. The result is {"left_out": 1} if the response failed or has claims without
+    a verdict.
 
     Args:
         stored: a stored feedback row.
@@ -164,9 +164,9 @@ def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> C
 def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]]) -> int:
     """Return the number of claims that only repeat earlier claims of the same section.
 
-    A claim is a repetition if earlier claims state all its facts (subject, relation, object).
-    Hedging does not matter. A vague claim has no object: it repeats any claim with its subject and
-    relation. A claim that states no fact of the closed world repeats a claim with the same words.
+    A claim is a repetition if earlier claims state all its facts (subject, relation, object). A
+    vague claim has no object, so subject and relation suffice. A claim without a fact of the closed
+    world is a repetition if an earlier claim has the same words.
 
     Args:
         claims: stored claims, in order.

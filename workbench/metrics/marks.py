@@ -29,7 +29,7 @@ def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
 
     Raises:
         WorkbenchError: the file is not feedback, the text of a question is not known, or the
-            answers are from several training steps and so from several policies.
+            answers are from several training steps.
     """
     answers = read_answers(path)
     check_one_policy(path, (step for _, step, _ in answers))

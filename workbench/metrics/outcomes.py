@@ -41,9 +41,9 @@ def outcome_failed(feedback: Feedback) -> bool:
 
 
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return accuracy, abstention, hallucination and truthfulness by name, without intervals.
+    """Return `{accuracy, abstention, hallucination, truthfulness, failed}` of graded responses.
 
-    The rates are None if no response has an outcome. `failed` is the number of responses whose
+    The first four are None if no response has an outcome. `failed` is the number of responses whose
     grading failed.
     """
     outcomes = [label for feedback in feedbacks if (label := outcome_of(feedback))]
@@ -60,13 +60,14 @@ def _rates(shares: Sequence[float]) -> dict[str, float]:
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
     """Return what one response adds to each outcome metric: `{metric: (numerator, denominator)}`.
 
-    The dict is empty without an outcome. With C correct answers, A attempted answers and N
-    responses, the F-score is the harmonic mean of C/N and C/A, which is 2C / (N + A).
+    The dict is empty without an outcome.
     """
     if outcome is None:
         return {}
     values = _rates([float(outcome == label) for label in OUTCOMES])
     correct, attempted = values["accuracy"], 1.0 - values["abstention"]
+    # with C correct answers, A attempted answers and N responses, the F-score is the harmonic mean
+    # of C/N and C/A, which is 2C / (N + A)
     return {name: (value, 1.0) for name, value in values.items()} | {
         "attempted_accuracy": (correct, attempted),
         "f_score": (2 * correct, 1.0 + attempted),
@@ -80,7 +81,7 @@ def table(
 
     * `accuracy`, `abstention`, `hallucination`, `truthfulness`, `attempted_accuracy`, `f_score`:
       each is `{value, low, high, n}`. With k responses per question, `value` is over all responses
-      (Avg@k). It is None if no response has an outcome; `attempted_accuracy` also if all abstain.
+      (Avg@k). An undefined value is None.
     * `n`: the number of questions.
     * `failed`: the number of responses whose grading failed.
 
@@ -111,9 +112,11 @@ def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
     """Return how much training raised truthfulness, as a share of the gain of an oracle.
 
     The oracle answers like the policy before training, but abstains where that policy was wrong.
-    With truthfulness T, the share is (T_after − T_before) / (T_oracle − T_before). 0 means no gain,
-    and 1 means the gain of the oracle; more than 1 needs new correct answers. None if a table is
-    empty or no answer before training is wrong. Both arguments are results of `table`.
+    With truthfulness T, the share is (T_after − T_before) / (T_oracle − T_before). It is None if a
+    rate is undefined or no answer before training is wrong.
+
+    Args:
+        before, after: results of `table`, before and after training.
     """
     start, end = (table["truthfulness"]["value"] for table in (before, after))
     oracle = before["accuracy"]["value"]  # without wrong answers, truthfulness equals accuracy

@@ -63,8 +63,7 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
 
     Raises:
         WorkbenchError: `other` is the same file; a file is not feedback; the text of a question is
-            not known; no answers can be paired; or the pairs are from several training steps and
-            so from several policies.
+            not known; no answers can be paired; or the pairs are from several training steps.
     """
     if file_of(feedback).resolve() == file_of(other).resolve():
         raise WorkbenchError(
@@ -105,11 +104,9 @@ class Duel(NamedTuple):
 
     @property
     def score(self) -> float:
-        """1 if the first file's answer wins in both orders, 0 if it loses in both, else 0.5.
-
-        An answer that wins in only one order may win because of its position. If the judge never
-        returns a tie, this score equals the paper's mean over both orders.
-        """
+        """1 if the first file's answer wins in both orders, 0 if it loses in both, else 0.5."""
+        # An answer that wins in only one order may win because of its position. If the judge never
+        # returns a tie, this score equals the paper's mean over both orders.
         values = (self.leading, self.following)
         return 1.0 if min(values) > 0.5 else 0.0 if max(values) < 0.5 else 0.5
 
@@ -168,12 +165,13 @@ def win_rate(
     * `position_bias`: among pairs of different answers, the share in which the judge's preference
       depends on the order.
     * `words`: the mean number of words of the answers of each file.
-    * `pairs`: the numbers of pairs that count (`n`), are `won`, `tied`, `lost` or `identical`, and
-      the argument `incomplete`: the number of pairs that were not judged in both orders.
+    * `pairs`: `{n, won, tied, lost, identical, incomplete}`, the number of pairs by result.
 
-    The two rates have 95 % bootstrap intervals over questions. An interval without width (all
-    questions agree) is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions there
-    is no interval *(our choice)*.
+    The two rates have 95 % bootstrap intervals over questions, or Wilson's interval if all
+    questions agree. With fewer than 5 (`LEAST`) questions there is no interval *(our choice)*.
+
+    Args:
+        incomplete: the number of pairs that were not judged in both orders, to be reported.
     """
     terms = [(duel.question_id, _terms(duel)) for duel in duels]
     resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)

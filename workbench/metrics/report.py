@@ -39,12 +39,12 @@ def compare_files(
 ) -> JsonObject:
     """Return every metric of `feedback` and, with `other`, the paired differences of the two files.
 
-    The result is that of `summarise` and, with `other`, of `compare`. Differences are `feedback`
+    The entries are those of `summarise` and, with `other`, of `compare`. Differences are `feedback`
     minus `other`. VeriScore's K is the median number of claims of all compared responses.
 
     Args:
-        feedback, other: files of feedback rows, or folders of runs. Of a run, the evaluation after
-            training is read (see `file_of`).
+        feedback, other: files of feedback rows, or folders of runs, whose evaluation after training
+            is read (see `file_of`).
         judge: if given, it also compares the answers of both files (see `pairs`) or, without
             `other`, rates the answers of `feedback` (see `marks`).
         k: K of recall@K and F1@K.
@@ -158,8 +158,7 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> J
     """Compare two files: return `{common, paired: {metric: {value, other, diff, …}}}`.
 
     `common` is the number of questions that are in both files. For the values of a metric, see
-    `bootstrap.paired`. A question counts only if it defines the metric in both files. If its row
-    failed in one file, for example, the question is left out of the other file too.
+    `bootstrap.paired`. A question whose row failed in one file is left out of the other file too.
     """
     cells: dict[str, JsonObject] = {}
     for name, cell in paired_runs([rows], [others], settings).items():

@@ -37,10 +37,9 @@ class Row:
 
     `state` decides whether claim metrics count the response:
 
-    * `not_judged`: no judge was called for the row (see `workbench.util.failures.judged`).
-    * `failed`: the extraction or the verdict on a claim failed. One unknown label would bias every
-      rate of the row, so claim metrics leave the whole row out. (Other failures only set the field
-      `failed`; the claims still count.)
+    * `not_judged`: no judge was called for the row.
+    * `failed`: the extraction or the verdict on a claim failed. Claim metrics leave out the row.
+      (Other failures only set the field `failed`; the claims still count.)
     * `abstained`: the outcome is "uncertain" or, without an outcome, the text declines to answer.
       This state is not used if only claims of the thinking are counted.
     * `no_claims`: the response is not an abstention, but has no claims.
@@ -271,6 +270,7 @@ def _outcome(stored: JsonMapping, verdicts: Sequence[JsonMapping]) -> tuple[str 
 def _state(stored: JsonMapping, claims: Sequence[_Claim], abstains: bool) -> str:
     if not judged(stored):
         return "not_judged"
+    # one unknown label would bias every rate of the row
     if stored.get("error") or any(claim.broken for claim in claims):
         return "failed"
     if abstains:

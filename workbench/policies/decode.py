@@ -51,8 +51,8 @@ class Row:
 def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
     """Return `model` without its PEFT wrapper, or None if `decode` cannot run the model.
 
-    `decode` runs decoders with full attention in every layer, and with transformers' own key-value
-    cache and `prepare_inputs_for_generation`. A PEFT adapter must be a plain LoRA.
+    `decode` needs a decoder with full attention in every layer and transformers' default key-value
+    cache. Of PEFT's adapters, only LoRA is supported (not aLoRA).
     """
     from transformers import DynamicCache, GenerationMixin
     from transformers.cache_utils import DynamicLayer
@@ -83,8 +83,8 @@ def decode(
 ) -> list[list[int]]:
     """Return the sampled token ids for each prompt, with the end token if one was sampled.
 
-    Each completion has its own random numbers, from torch's CPU generator; its index in `prompts`
-    determines them. The text of other prompts affects its tokens only by rounding.
+    The random numbers come from torch's CPU generator. Those of a completion depend on its index,
+    not on the texts of other prompts.
 
     Args:
         pad: id of the padding token.
@@ -187,9 +187,9 @@ class _Decoding:
 def forward_function(model: PreTrainedModel, pad: int) -> Forward:
     """Return the model's forward pass as a function of new ids, row lengths and the cache.
 
-    The function returns the logits after the last id of each row, (B, V), and adds the new tokens
-    to the cache. A row's length counts its cached and new tokens. All rows must have equally many
-    new ids, unless the cache is empty; then shorter rows are padded on the left.
+    The function returns the logits (B, V) after the last id of each row, and adds the new tokens to
+    the cache. A row's length counts its cached and new tokens. Only if the cache is empty may rows
+    have different numbers of new ids; they are then padded on the left.
     """
     import torch
 
@@ -225,8 +225,7 @@ def prefill(
     """Run the model on distinct prompts. Return the logits after each prompt, (B, V), and the
     key-value cache with a row for each prompt.
 
-    If many prompts share a beginning, a first pass computes each distinct beginning, and a second
-    pass computes the remaining tokens of every prompt.
+    A beginning that many prompts share is computed once.
     """
     from transformers import DynamicCache
 
@@ -241,11 +240,10 @@ def prefill(
 
 
 def tail_length(prompts: Sequence[Prompt]) -> int:
-    """Return how many tokens at the end of each prompt to compute in a second pass, after a first
-    pass over the distinct beginnings; 0 if a single pass is faster.
+    """Divide each prompt into a beginning and a tail, and return the tail's length in tokens.
 
-    The number minimises the tokens of both passes together. Two passes are faster if they save at
-    least `PASS` tokens.
+    Equal beginnings are computed once, tails for each prompt. The length minimises the tokens to
+    compute. It is 0 if the division saves fewer than `PASS` tokens.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 
@@ -289,8 +287,6 @@ def token_sampler(how: Sampling) -> SampleTokens:
     """Return a function from logits (B, V) and B random numbers in [0, 1) to B token ids.
 
     Greedy decoding ignores the numbers. Temperature and top-p are applied as in transformers.
-    `torch.multinomial` is not used, because it needs a random number for every token of the
-    vocabulary.
     """
     import torch
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
@@ -308,25 +304,26 @@ def token_sampler(how: Sampling) -> SampleTokens:
         for process in processors:
             scores_BV = process(None, scores_BV)
         uniforms_B1 = torch.tensor(uniforms, dtype=torch.float64, device=scores_BV.device)[:, None]
+        # not `torch.multinomial`: it needs a random number for every token of the vocabulary
         return inverse_cdf(torch.softmax(scores_BV, dim=-1), uniforms_B1)
 
     return sample
 
 
 def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
-    """Return for each row the id of the first token whose cumulative probability exceeds the row's
-    random number from `uniforms_B1`, which is in [0, 1).
+    """Sample a token for each row: the first id whose cumulative probability exceeds the row's
+    random number in [0, 1).
 
-    A token of probability 0 is never sampled. The random number is first multiplied by the row's
-    sum, which rounding may leave below 1. The sums are in double precision: in single precision,
-    tokens with a probability below 6e-8 would never be sampled.
+    A token of probability 0 is never sampled.
 
     Raises:
         WorkbenchError: a probability is NaN.
     """
     import torch
 
+    # in single precision, tokens with a probability below 6e-8 would never be sampled
     cumulative_BV = probabilities_BV.cumsum(dim=-1, dtype=torch.float64)
+    # times the row's sum, which rounding may leave below 1
     ids: list[int] = (
         torch.searchsorted(cumulative_BV, uniforms_B1 * cumulative_BV[:, -1:], right=True)
         .squeeze(1)

@@ -27,12 +27,12 @@ class Sampling:
         max_new_tokens: largest number of tokens of a response, including the end token.
         samples: number of responses per question.
         greedy: take the most probable token, and ignore temperature, top-p and seed.
-        batch_size: responses computed at once; None for a default that depends on the model's size.
+        batch_size: responses computed at once; None for the engine's default.
         logprobs: also return the log-probability of each sampled token, at temperature 1.
         seeds: a seed for each question, instead of `seed`. The samples of a question then do not
             depend on the other questions.
-        rows: index of each prompt in the whole batch, if several processes share the batch. The
-            random numbers then equal those of a single process. () for a single process.
+        rows: () unless several processes share a batch; then the index of each prompt in the whole
+            batch. The responses are sampled with the same random numbers as in one process.
     """
 
     max_new_tokens: int
@@ -84,13 +84,13 @@ def prompt_ids(
 def generate(
     policy: Policy, questions: Sequence[Question], *, step: int | None = None, **sampling: Any
 ) -> list[Response]:
-    """Return sampled responses to the questions. The samples of a question follow each other.
+    """Return sampled responses to the questions: all samples of the first question, and so on.
 
     The same arguments give the same responses.
 
     Args:
         step: training step, which is stored in the responses; None outside training.
-        sampling: fields of `Sampling`. `samples` is the number of responses per question.
+        sampling: fields of `Sampling`.
 
     Raises:
         WorkbenchError: `samples` > 1 with `greedy`, or `max_new_tokens` < 1.
@@ -136,8 +136,8 @@ def as_response(
 ) -> Response:
     """Return a `Response` from sampled ids, which include the end token if it was sampled.
 
-    Its group is the question's id, or "QUESTION/STEP" if `step` is given. Its `finish` is "length"
-    (truncated) if the ids have no end token.
+    Its `group` is the question's id or, with a `step`, "ID/STEP". Its `finish` is "stop" if the ids
+    end with an end token, else "length" (truncated).
     """
     group = question.id if step is None else f"{question.id}/{step}"
     # from the ids: encoding the text again may split it into other tokens

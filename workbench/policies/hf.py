@@ -35,12 +35,11 @@ def complete(
     """Return a completion (token ids, log-probabilities) for each prompt, in order.
 
     The log-probabilities are () unless `how.logprobs` is set. `pad` is the id of the padding token.
-    The caller's random state of torch does not change. With `how.seeds`, each question is a batch
-    of its own, so that even rounding does not depend on the other questions.
+    The caller's random state of torch does not change.
     """
     import torch
 
-    if how.seeds:
+    if how.seeds:  # a batch per question: even rounding does not depend on the other questions
         return [
             completion
             for group, seed in zip(split_batches(prompts, how.samples), how.seeds, strict=True)
@@ -83,9 +82,9 @@ def longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
 def token_logprobs(
     model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> list[tuple[float, ...]]:
-    """Return the log-probabilities of the sampled ids at temperature 1.
+    """Return the log-probability of each sampled id at temperature 1: a tuple for each pair.
 
-    `pairs` has (prompt ids, sampled ids); each pair gives one tuple with a number per sampled id.
+    `pairs` has (prompt ids, sampled ids).
     """
     import torch
 
@@ -104,8 +103,7 @@ def sampled_logits(
 ) -> list[Tensor]:
     """Return the logits that predict the sampled ids, for each pair (prompt ids, sampled ids).
 
-    The logits of a pair are float32 and have the shape (T, V), for T sampled ids and V ids of the
-    vocabulary.
+    They are float32, of shape (T, V) for T sampled ids and a vocabulary of V ids.
     """
     rows = [prompt + sampled for prompt, sampled in pairs]
     input_ids_BT, mask_BT = padded(rows, pad, model.device, left=True)

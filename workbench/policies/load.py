@@ -46,15 +46,13 @@ def load_policy(
     """Load a policy for generation.
 
     Args:
-        name: a local folder (a full checkpoint, a LoRA adapter, or a run with an adapter in
-            `policy/`), or a hub name. Weights must be safetensors files; a hub adapter may instead
-            have a file that `torch.load(weights_only=True)` reads. No code from the folder is run.
+        name: folder of a full checkpoint, of a LoRA adapter or of a run; or a hub name. A full
+            checkpoint must have safetensors weights. No code from the folder is run.
         base: the base model of an adapter; None for the model that adapter_config.json names.
-        device: "cpu", "cuda", …; by default the GPU if there is one. If Unsloth was imported in
-            this process, the default is to generate in a subprocess; the policy then has no
-            `model`.
-        engine: "hf" is transformers. "vllm" chooses the device itself and takes most of a GPU's
-            memory. A process can hold one policy in vLLM; loading another one shuts it down.
+        device: "cpu", "cuda", …; None for the GPU if there is one, else the CPU. If Unsloth was
+            imported, None means a subprocess; the policy then has no `model`.
+        engine: "hf" (transformers) or "vllm". vLLM chooses the device itself and takes most of a
+            GPU's memory. It holds one policy; loading a second one shuts down the first.
 
     Raises:
         WorkbenchError: unknown policy, unreadable weights, or an engine that is not available.
@@ -208,7 +206,7 @@ def _complete_in_subprocess(
 def run_job() -> None:
     """Read a job as JSON from stdin, complete its prompts, and print the completions as JSON.
 
-    The subprocess of `_complete_in_subprocess` runs this function.
+    A policy that generates in a subprocess runs this function there.
     """
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
@@ -245,8 +243,7 @@ def load_checkpoint(
 
     Args:
         device: on "meta" no weight is read; the names and shapes in the files are still checked.
-        dtype: type to which the weights are converted, such as "bfloat16"; None for the type that
-            `number_format` returns.
+        dtype: type of the loaded weights, such as "bfloat16"; None for `number_format(device)`.
         quantisation: transformers' config for quantised weights; None for no quantisation.
     """
     import torch
@@ -285,11 +282,10 @@ def load_checkpoint(
 
 
 def number_format(device: str) -> str:
-    """Return the number format of a model's weights: "bfloat16" on a GPU; on a CPU the value of the
-    environment variable WORKBENCH_DTYPE, by default "float32".
+    """Return the default type of weights on a device.
 
-    bfloat16 halves the memory. On a processor with bfloat16 instructions, a matrix product takes a
-    third of the time or less.
+    It is "bfloat16" on a GPU. On a CPU it is the value of the environment variable WORKBENCH_DTYPE,
+    or "float32" if this is not set.
 
     Raises:
         WorkbenchError: the variable is neither "float32" nor "bfloat16".
@@ -322,10 +318,10 @@ def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
 
 
 def check_policy_name(name: str) -> None:
-    """Raise a WorkbenchError if `name` is neither a policy's folder nor a possible hub name,
-    "owner/model".
+    """Check that `name` is a policy's folder, or looks like a hub name, "owner/model".
 
-    "a/b" is a path, not a hub name, if "a" is "runs" or exists in the current folder.
+    Raises:
+        WorkbenchError: it is neither, or the folder has no policy.
     """
     path = Path(name).expanduser()
     if path.is_dir():
@@ -333,7 +329,7 @@ def check_policy_name(name: str) -> None:
             _check_checkpoint(path, name)
     elif (
         not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII)
-        or path.parts[0] == "runs"
+        or path.parts[0] == "runs"  # a path, even if the folder does not exist
         or Path(path.parts[0]).exists()
     ):
         parent = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")

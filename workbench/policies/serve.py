@@ -1,9 +1,9 @@
 """Run an OpenAI-compatible server for a judge model (the command `workbench judge serve`): vLLM's,
 or llama.cpp's for a GGUF file.
 
-The server is a subprocess that ends with this process, however this process ends
-(`workbench.util.subprocess`). vLLM's constrained decoding is not used, because it would give valid
-labels even from a model that cannot judge.
+The server is a subprocess, which ends when this process ends, even if this process is killed.
+vLLM's constrained decoding is not used, because it would give valid labels even from a model that
+cannot judge.
 """
 
 import contextlib
@@ -79,16 +79,15 @@ def serve(
         model: a folder or a hub name, which vLLM serves, or a file `….gguf`, which llama.cpp serves
             with or without a GPU.
         port: 0 chooses a free port.
-        name: the model's name in requests; by default `model`, or a GGUF file's name without its
-            ending.
+        name: the model's name in requests; None for `model`, or for "b" if `model` is "a/b.gguf".
         memory: share of the GPU's memory that vLLM takes. A policy that is trained or evaluated on
             the same GPU needs the rest.
-        length: largest number of tokens of prompt and reply together. None in vLLM: the model's
-            limit, or fewer if the memory is too small. None in llama.cpp: `llama_cpp.LENGTH`.
+        length: largest number of tokens of prompt and reply together; None for what vLLM's memory
+            and the model allow, and for `llama_cpp.LENGTH` in llama.cpp.
 
     Raises:
-        WorkbenchError: vLLM or llama.cpp is not installed, unknown model, the port is in use, or
-            the server ended.
+        WorkbenchError: the model is unknown, vLLM or llama.cpp is not installed, the port is in
+            use, or the server ended.
     """
     if llama_cpp.is_gguf(model):
         llama_cpp.check_file(model)
@@ -133,8 +132,7 @@ def arguments(
 ) -> list[str]:
     """Return the command-line arguments of vLLM's server; for the parameters see `serve`.
 
-    The sampling defaults of the model's generation_config.json are not used, because each request
-    to a judge has its own sampling settings. If `on_gpu` is None, a GPU is used if there is one.
+    If `on_gpu` is None, a GPU is used if there is one.
     """
     import torch
 
@@ -142,6 +140,7 @@ def arguments(
     memory_options = f"--gpu-memory-utilization {memory:g}"
     if not on_gpu:  # as `vllm.load` does
         memory_options = f"--dtype float32 --enforce-eager --kv-cache-memory-bytes {vllm.CPU_CACHE}"
+    # "vllm": not the sampling defaults of the model, because each request has its own settings
     options = (
         f"--host {HOST} --port {port} --load-format safetensors --generation-config vllm --seed 0"
         " --enable-prefix-caching --disable-uvicorn-access-log"

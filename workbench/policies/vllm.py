@@ -126,8 +126,8 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
 
 
 def lengths(llm: VLLM) -> tuple[int, int]:
-    """Return two limits on the tokens of prompt and completion together: that of vLLM's memory, and
-    the model's context length.
+    """Return the largest number of tokens of prompt and completion together that vLLM's memory
+    allows, and the model's context length.
     """
     config = llm.llm_engine.model_config
     return (
@@ -139,12 +139,11 @@ def lengths(llm: VLLM) -> tuple[int, int]:
 def check_room(llm: VLLM, longest: int, new: int) -> None:
     """Check that vLLM's memory holds a prompt of `longest` tokens and `new` tokens of completion.
 
-    A completion may still be truncated at the end of the model's context length.
-
     Raises:
         WorkbenchError: the memory is too small.
     """
     room, positions = lengths(llm)
+    # a completion is truncated at the end of the context length, so it needs no more memory
     if longest + min(new, positions - longest) > room:
         raise WorkbenchError(
             f"vLLM's memory is enough for {room} tokens, and a prompt of {longest} tokens with a"
@@ -186,12 +185,11 @@ def complete(
 ) -> list[Completion]:
     """Return a completion (token ids, log-probabilities) for each prompt, in order.
 
-    The log-probabilities are () unless `how.logprobs` is set. The common beginning of prompts is
-    computed once. Each completion has its own random numbers, so that it does not depend on the
-    other prompts of the batch, except for rounding.
+    The log-probabilities are () unless `how.logprobs` is set. A completion depends on the other
+    prompts of the batch only by rounding.
 
     Raises:
-        WorkbenchError: another model was loaded into vLLM later, prompts or completions are too
+        WorkbenchError: another model was loaded into vLLM since, prompts or completions are too
             long, or probabilities are not finite.
     """
     check_registered(engine.llm)
@@ -219,9 +217,6 @@ def sample(
 ) -> Iterator[Completion]:
     """Yield a completion for each request, `(prompt ids, seed)`. All requests form one batch.
 
-    vLLM reports no error for damaged weights. To detect them, log-probabilities are always
-    requested.
-
     Raises:
         WorkbenchError: a log-probability is not finite.
     """
@@ -242,6 +237,7 @@ def sample(
         for _, seed in requests
     ]
     prompts = [{"prompt_token_ids": prompt} for prompt, _ in requests]
+    # vLLM reports no error for damaged weights; their log-probabilities are not finite
     for output in llm.generate(prompts, settings, lora_request=adapter, use_tqdm=False):
         ids = list(output.outputs[0].token_ids)
         scores = tuple(
@@ -256,10 +252,9 @@ def sample(
 
 
 def seeds(how: Sampling, count: int) -> list[int]:
-    """Return a seed for each of `count` completions.
+    """Return a seed for each of `count` completions, drawn from a generator seeded by `how.seed`.
 
-    All seeds are drawn from one random generator, which is seeded by `how.seed`. If `how.seeds` has
-    a seed for each question, the completions of each question have a generator of their own.
+    With `how.seeds`, each question has a generator of its own.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]

@@ -38,8 +38,7 @@ TRIAL = [{"role": "user", "content": "?"}]
 def loading(name: str, remedy: str) -> Iterator[None]:
     """Context manager that turns any error in loading a policy into a one-line WorkbenchError.
 
-    MemoryError and torch's OutOfMemoryError are not changed. Warnings about weights that do not
-    fit the model are hidden, because `check_loaded` and `over` raise errors for such weights.
+    Errors for lack of memory are not changed.
 
     Args:
         name: the policy's name in the message.
@@ -47,6 +46,7 @@ def loading(name: str, remedy: str) -> Iterator[None]:
     """
     import torch
 
+    # hides warnings of weights that do not fit: `check_loaded` and `over` raise errors for them
     logger = logging.getLogger("transformers")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -68,8 +68,7 @@ def loading(name: str, remedy: str) -> Iterator[None]:
 def check_loaded(name: str, info: JsonMapping) -> None:
     """Check that a checkpoint has exactly the weights of the model in its config.json.
 
-    This is necessary because transformers initialises missing weights randomly and ignores
-    unexpected weights.
+    transformers initialises missing weights randomly and ignores unexpected weights.
 
     Args:
         info: transformers' loading info, with lists such as "missing_keys".
@@ -109,11 +108,11 @@ def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
 def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise a WorkbenchError if the tokenizer's chat template fails on a short conversation.
 
-    A template is a program, which may run forever. It is therefore first tried in a subprocess,
-    with limits on time, memory and the length of its output (`TEMPLATE_SECONDS`, …).
+    A template that needs too much time or memory, or writes too much, also fails.
     """
     remedy = "fix the chat template next to its tokenizer_config.json"
-    # forked, because a new interpreter would import transformers again, which takes seconds
+    # A template is a program, which may run forever: a subprocess tries it, with limits. It is
+    # forked, because a new interpreter would import transformers again, which takes seconds.
     trial = multiprocessing.get_context("fork").Process(target=_render_trial, args=(tokenizer,))
     with warnings.catch_warnings():
         # Python 3.12 warns of threads at a fork; the child does not use their locks

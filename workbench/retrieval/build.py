@@ -2,9 +2,9 @@
 
 The file `index.json` is the index's *card*: it has the settings and says whether the index is
 complete. `build.sqlite` stores the state of the build, in one transaction per step: the position in
-the source, hashes of the pages read so far, and the unreadable rows. The passages of a step are
-written before its transaction ends. A resumed build first deletes the passages that were written
-after the last transaction. Every passage is therefore stored once.
+the source, hashes of the pages read so far, and the unreadable rows. A step's passages are written
+before its transaction. A resumed build deletes passages without a transaction, so that each passage
+is stored once.
 """
 
 import contextlib
@@ -79,7 +79,7 @@ def build_index(
 
     Raises:
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or
-            the folder has other contents.
+            the folder has an index of another source or settings, or other files.
     """
     folder, settings = index_folder(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)

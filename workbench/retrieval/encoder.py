@@ -23,10 +23,7 @@ BATCH = 32  # texts
 
 
 def encoder_name(name: str | None) -> str | None:
-    """Return the name of an encoder as an index stores it.
-
-    "none" and "" become None, and a local folder becomes its absolute path.
-    """
+    """Return an encoder's name for an index's card: "none" → None, a folder → its absolute path."""
     if name in (None, "", "none"):
         return None
     return str(Path(name).resolve()) if Path(str(name)).is_dir() else name
@@ -34,9 +31,9 @@ def encoder_name(name: str | None) -> str | None:
 
 @lru_cache(maxsize=2)
 def load_encoder(name: str) -> Encode:
-    """Return a function from n texts to an (n, d) array of vectors of length 1.
+    """Return a function that encodes n texts as an (n, d) array of unit vectors.
 
-    The model is loaded once per process. The packaged MiniLM and local folders need no network.
+    The packaged MiniLM and local folders need no network.
 
     Raises WorkbenchError if sentence-transformers is not installed, the model is not found or is
     stored as a pickle, or the packaged weights were changed.

@@ -19,9 +19,8 @@ class Search(Protocol):
     query i to the pages with this title, or with one of several titles joined by `;`. None or ""
     searches all pages.
 
-    A query with a title also returns passages that share no word with it (score 0). Its list is
-    empty only if no page has the title. Without a title, the list is empty if no passage shares a
-    word with the query.
+    A text search returns only passages that share a word with the query. With a title, it also
+    returns the other passages of the title's pages, with score 0.
     """
 
     def __call__(
@@ -52,7 +51,7 @@ class InMemoryIndex:
     ) -> list[list[Passage]]:
         """Return the best `k` passages for each query; see `Search`.
 
-        BM25 weighs words by their frequency in all passages, even if a title limits the query.
+        BM25's word weights (IDF) are from all passages, even if a title limits the query.
         """
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]

@@ -69,20 +69,18 @@ class Index:
     ) -> list[list[Passage]]:
         """Return the best `k` passages for each query, best first; see `Search` for `titles`.
 
-        The order of the words in a query does not matter. Repeated words count once, and words
-        after the first 256 are ignored. The score of a passage depends on `mode`:
+        Repeated words of a query count once, and words after the first 256 are ignored. The score
+        of a passage depends on `mode`:
 
-        * "text": BM25. If a title limits the query, words are weighed by their frequency in its
-          pages.
+        * "text": BM25. If a title limits the query, the word weights (IDF) are from its pages.
         * "dense": cosine similarity of the vectors.
         * "hybrid": Σ 1 / (60 + rank) over the rankings by "text" and by "dense".
 
-        Passages with equal scores are ordered by id, unless more than 8 · k passages have this
-        score.
+        Passages with equal scores are ordered by id.
 
         Raises:
-            WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode needs
-                vectors and the index has none.
+            WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode is
+                unknown or needs vectors that the index lacks.
         """
         if isinstance(queries, str) or isinstance(titles, str):
             raise WorkbenchError(
@@ -225,8 +223,7 @@ def bag(query: str) -> str:
 def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
     """Return the best `k` passages of several rankings, by reciprocal rank fusion.
 
-    The score of a passage is Σ 1 / (60 + rank) over the rankings (Cormack, Clarke and Büttcher
-    2009).
+    A passage's score is Σ 1 / (60 + rank) over the rankings (Cormack, Clarke and Büttcher 2009).
     """
     scores: dict[str, float] = defaultdict(float)
     passages = {}
@@ -247,7 +244,8 @@ def _best(
 ) -> list[Passage]:
     """Return the best `k` passages of a search; equal scores are ordered by id.
 
-    More than `k` rows are read, because a search returns equal scores in any order.
+    `DEEPER` · k rows are read, because a search returns equal scores in any order. If more rows
+    have the same score, the order is incomplete.
 
     Args:
         read: returns the best rows of the search, at most as many as its argument.
@@ -265,7 +263,7 @@ def _passage(row: JsonMapping) -> Passage:
 def index_folder(name: str | Path, root: Path | str) -> Path:
     """Return the folder of an index: `name` itself if it is a path, else `root`/`name`.
 
-    Raises WorkbenchError if the name is not a word, a path, or an existing index.
+    Raises WorkbenchError if a name has characters other than letters, digits, "-", "_" and ".".
     """
     path = Path(name).expanduser()
     is_path = len(path.parts) > 1 or str(name).startswith(("./", "../"))
@@ -280,7 +278,7 @@ def index_folder(name: str | Path, root: Path | str) -> Path:
 
 
 def read_card(folder: Path) -> JsonObject | None:
-    """Return the card of an index (the content of `index.json`), or None if the folder has none.
+    """Return the card of an index (the content of `index.json`); None if there is no such file.
 
     Raises WorkbenchError if the card is damaged or another version of the workbench wrote it.
     """
@@ -340,7 +338,7 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
-    """Return the card (settings and counts) of each index under `root`, with its `name` added.
+    """Return the card (settings and counts) of each index under `root`, with a `name`.
 
     If an index is damaged, its `status` says why.
     """

@@ -46,8 +46,8 @@ class Source:
     Attributes:
         spec: the argument of `--from`, such as "wiki.jsonl" or "hf:owner/name".
         fingerprint: digest of the content; the spec itself for a hub data set.
-        pages: function from n to an iterator over (row number, page) after the first n rows. If a
-            row cannot be read, the reason as text replaces the page.
+        pages: function of n that skips n rows and iterates over (row number, page). For an
+            unreadable row, the page is a string with the reason.
     """
 
     spec: str
@@ -83,9 +83,9 @@ def open_source(spec: str | Path) -> Source:
 
 
 def page_of(row: JsonMapping) -> Page | str:
-    """Return the page of a row `{text, title?, id?}`; if the row is malformed, the reason as text.
+    """Return the page of a row `{"text", "title"?, "id"?}`; a string with the reason if malformed.
 
-    A page without an id gets a hash of its content as its id.
+    Without an id, a hash of the content is the id.
     """
     text, title, name = row.get("text"), row.get("title"), row.get("id")
     if "text" not in row:

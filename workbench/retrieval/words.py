@@ -64,12 +64,12 @@ def _singular(word: str) -> str:
 
 
 def hidden_words(text: str) -> str:
-    """Return the pairs of neighbouring characters in each run of a script without spaces.
+    """Return all pairs of neighbouring characters in scripts without spaces.
 
-    Example: "北京人口" → "北京 京人 人口". These pairs are indexed in addition to the words of the
-    dictionary, so that any two neighbouring characters can be found. The dictionary finds 人口 in
-    北京人口, but not in 两千万人口, which it segments as 万人 and 口.
+    Example: "北京人口" → "北京 京人 人口". An index has these pairs in addition to the dictionary's
+    words, so that any two neighbouring characters can be found.
     """
+    # the dictionary finds 人口 in 北京人口, but not in 两千万人口, which it segments as 万人 and 口
     runs = (
         [] if text.isascii() else [run for run in _RUN.findall(text) if _FIRST_SPACELESS.match(run)]
     )
@@ -113,9 +113,8 @@ def title_key(title: str) -> str:
 def title_runs(titles: str) -> list[list[str]]:
     """Return the titles that a `;`-joined list may contain: "a;b" → [["a;b", "a"], ["b"]].
 
-    Row i of the result has the titles that begin at part i of the list, longest first. A title may
-    itself contain `;`, so neighbouring parts may form one title. In a list of more than 12 parts,
-    each part is one title.
+    A title may itself contain `;`. So row i has all titles that begin at part i, longest first. In
+    a list of more than 12 parts, each part is one title.
     """
     parts = titles.split(";")
     longest = len(parts) if len(parts) <= 12 else 1  # the number of runs grows quadratically
@@ -128,10 +127,12 @@ def title_runs(titles: str) -> list[list[str]]:
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
     """Return the known titles in a list of titles joined by ";", each once.
 
-    `known` has the `title_key` of each known title. A title may itself contain ";". From the left,
-    the longest known title is taken, and unknown parts are skipped. If "a", "a;b" and "c" are
-    known, "a;b;x;c" → ["a;b", "c"].
+    A title may itself contain ";": if "a", "a;b" and "c" are known, "a;b;x;c" → ["a;b", "c"].
+
+    Args:
+        known: the `title_key` of each known title.
     """
+    # from the left, the longest known title is taken, and unknown parts are skipped
     rows, matches, start = title_runs(titles), [], 0
     while start < len(rows):
         fitting = (
@@ -148,8 +149,8 @@ def longest_titles(titles: str, known: Container[str]) -> list[str]:
 def split_page(text: str, words: int) -> list[str]:
     """Split a page into passages of at most `words` words (see `word_starts`) at sentence ends.
 
-    A sentence with more words is cut between words. The passages keep all text except white space,
-    in order. With `words=0`, the whole page is one passage. A page without text gives [].
+    A longer sentence is cut between words. Only white space between passages is left out. With
+    `words=0`, the whole page is one passage. A page without text gives [].
     """
     if not text.strip():
         return []

@@ -29,7 +29,7 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
         The folder and the training step of the last complete checkpoint; (None, 0) without one.
 
     Raises:
-        WorkbenchError: rollouts from before the first checkpoint are missing. Nothing is removed.
+        WorkbenchError: rollouts of steps before the first checkpoint are missing.
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
     logged = len(metrics_rows(out))
@@ -82,7 +82,7 @@ def mark_complete(checkpoint: Path) -> None:
 
 
 def is_complete(checkpoint: Path) -> bool:
-    """Return whether a checkpoint has its marker and every file still has the stored digest."""
+    """Return whether a checkpoint has its complete.json, and all files have the digests in it."""
     marker = read_json(checkpoint / MARKER)
     if not marker or marker.get("step") != step_of(checkpoint):
         return False
@@ -102,7 +102,7 @@ def sync(path: Path) -> None:
 
 
 def prune(checkpoints: Path) -> None:
-    """Remove all but the two newest complete checkpoints."""
+    """Remove the complete checkpoints except the two newest."""
     complete = sorted(
         (path for path in checkpoints.glob("checkpoint-*") if (path / MARKER).is_file()),
         key=step_of,

@@ -40,8 +40,8 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions
 def lock(out: Path) -> Iterator[None]:
     """Context manager that creates the folder `out` and locks it against other processes.
 
-    If the block raises a WorkbenchError, new files and folders are removed: the lock file, empty
-    folders, and the config.json of a run that wrote nothing else.
+    If the block raises a WorkbenchError before the run writes results, the folder is left as it
+    was.
 
     Raises:
         WorkbenchError: the folder cannot be written, or another process uses it.
@@ -118,13 +118,13 @@ def open_run(
 ) -> JsonObject | None:
     """Prepare the folder `out` to start or resume a run.
 
-    For a new run, config.json is written. If the run is finished, nothing is written.
+    For a new run, config.json is written.
 
     Args:
         identity: JSON values that determine the run's result, stored in config.json.
         versions: library versions, stored with a new run. If they differ when the run is resumed, a
             warning is printed.
-        read: function that converts a stored `identity` of an earlier version to the current form.
+        read: converts an `identity` that an earlier version stored to the current form.
 
     Returns:
         The summary of a finished run; None if the run is new or not finished.
@@ -197,10 +197,7 @@ def describe_runs(folder: Path) -> str:
 
 
 def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:
-    """Return a text such as "config.seed is 1, not 2" for each key whose values differ.
-
-    The first value in a text is from `stored`, the second from `wanted`.
-    """
+    """Return a text for each difference, such as "seed is 1, not 2" (1 in `stored`)."""
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
         old, new = stored.get(key), wanted.get(key)

@@ -20,7 +20,7 @@ CHUNK = 1 << 26  # bytes of lines added at once, which limits memory
 
 @dataclass
 class Progress(Generic[State]):
-    """The state computed from a file's lines so far, and data to check that the file only grew."""
+    """The state computed from a file's lines so far, and how far the file was read."""
 
     state: State
     stamp: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time (ns), size (bytes)
@@ -30,12 +30,9 @@ class Progress(Generic[State]):
 
 
 class Growing(Generic[State]):
-    """Reader of growing files. It computes a state, such as a list of rows, from the complete lines
-    of a file.
+    """Reader of growing files. It computes a state, such as a list of rows, from a file's lines.
 
-    A file that has only grown is read from its previous end: its inode is the same, it is not
-    shorter, and the previously last line is at the same place. Any other file is read again from
-    its beginning.
+    Only new lines are read. A file that changed in another way is read again from its beginning.
 
     Args:
         start: returns the state of an empty file.
@@ -60,14 +57,15 @@ class Growing(Generic[State]):
         self._lock = Lock()
 
     def read(self, path: Path) -> State:
-        """Return the state computed from all complete lines of a file."""
+        """Return the state of a file, such as a list of its rows, after reading its new lines."""
         with self._file_lock(path), path.open("rb") as file:
             stat = os.fstat(file.fileno())
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
             progress = self._cache.get(path) or self.load(path) or Progress(self.start())
             if progress.stamp != stamp:
                 file.seek(progress.scanned - len(progress.last))
-                # the last line is compared too: an editor may rewrite a file in place
+                # grown: the same inode, not shorter, and the previously last line at its place,
+                # because an editor may rewrite a file in place
                 same = progress.stamp[0] == stamp[0] and progress.stamp[2] <= stamp[2]
                 if not (same and file.read(len(progress.last)) == progress.last):
                     progress = Progress(self.start())
@@ -99,7 +97,7 @@ class Growing(Generic[State]):
 
 
 def add_objects(rows: list[JsonObject], _: int, lines: list[bytes]) -> list[JsonObject]:
-    """Return `rows` and the JSON objects in `lines`. An `add` function for `Growing`.
+    """Return `rows` followed by the JSON objects in `lines`. An `add` function for `Growing`.
 
     Raises:
         ValueError: a line is not a JSON object.

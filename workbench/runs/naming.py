@@ -15,12 +15,10 @@ APART = ("method", "seed", "threads", "versions")
 
 
 def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (name, value) of each setting in a config.json, such as ("prepare.samples", 8).
-
-    The name of a method's setting is its FIELD in `--set METHOD.FIELD=VALUE`.
-    """
+    """Yield (name, value) of each setting in a config.json, such as ("prepare.samples", 8)."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
+            # without "config.", a name is the FIELD in `--set METHOD.FIELD=VALUE`
             yield from flat(value, "" if name == "config" else f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
@@ -29,8 +27,8 @@ def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]
 def differing(configs: Sequence[JsonMapping]) -> list[str]:
     """Return the names of the settings whose values differ between configs.
 
-    Method, seed, threads and versions are not compared. Names of digests ("…_hash") are returned
-    only if nothing else differs.
+    Method, seed, threads and versions are not compared. Names that end in "_hash" are returned only
+    if no other setting differs.
     """
     known = [dict(flat({k: v for k, v in one.items() if k not in APART})) for one in configs if one]
     values = {name: {json.dumps(one.get(name)) for one in known} for one in known for name in one}
@@ -39,18 +37,18 @@ def differing(configs: Sequence[JsonMapping]) -> list[str]:
 
 
 def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> str:
-    """Return a method's name and the settings `names`, such as "truthrl reward=binary"."""
+    """Return a method and its settings in `names` as text, such as "truthrl reward=binary"."""
     return " ".join([method, *(f"{name}={settings.get(name)}"[:LONGEST] for name in names)])
 
 
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     """Return a description for each run, such as "truthrl reward=binary seed 2".
 
-    A description has the settings that differ between the runs of the same method in the same
-    folder. A run whose folder is not named by a digest is described by its own name.
+    It has the settings that differ between runs of the same method in the same folder. A run whose
+    folder is not named by a digest keeps its name.
 
     Args:
-        configs: run name -> the run's stored `config.json`. The name is the run's path.
+        configs: path of the run -> its stored `config.json`.
     """
     families: dict[tuple[str, str], list[str]] = {}
     for name, config in configs.items():

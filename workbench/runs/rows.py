@@ -59,10 +59,7 @@ KINDS |= dict.fromkeys(("id", "question", "group", "outcome"), "object") | {"cut
 
 
 def column(method: str, part: str = "") -> str:
-    """Return the name of the column of a method's reward, or of one part of the reward.
-
-    The part "" is the whole reward.
-    """
+    """Return the name of the column of a method's reward, or of one `part` of the reward."""
     return json.dumps([method, part])
 
 
@@ -71,8 +68,8 @@ class Rows:
     """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
-        table: one column for each field of `Entry` except `rewards`, and one for each reward and
-            part (NaN: not scored; see `column`). Its index is the row's number in the file.
+        table: one column for each field of `Entry`; `rewards` has one for each reward and part, see
+            `column`. The index is the row's number in the file.
         missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
@@ -140,7 +137,7 @@ def is_quick(path: Path) -> bool:
 
 
 def index_path(path: Path) -> Path:
-    """Return the path of a file's stored index."""
+    """Return the path of the stored index of a file of rows."""
     return path.with_name(f"{path.stem}.index.parquet")
 
 
@@ -165,10 +162,7 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading the rows is fast, see `is_quick`.
-
-    If not, start a thread that loads the stored index, unless a thread is already reading a file.
-    """
+    """Return whether reading the rows is fast. If not, start to load their stored index, if any."""
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
         _reader(path, time.monotonic())

@@ -17,8 +17,9 @@ OWN = ("method", "config")
 class Shared:
     """Results of finished stages, which the runs of a queue share.
 
-    Each result is in a subfolder of `root`, named by a digest of the stage's inputs. `identity` is
-    the identity of the run that uses them, as in its config.json.
+    Args:
+        root: folder with a subfolder for each result.
+        identity: the content of the config.json of the run that uses the results.
     """
 
     def __init__(self, root: Path, identity: JsonMapping) -> None:
@@ -26,10 +27,9 @@ class Shared:
         self.root, self.common = root, [run, versions()]
 
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
-        """Return the folder for the result of the last of `stages`.
+        """Return the folder for the result of a stage.
 
-        `stages` has the (name, cache key) of this stage and all earlier stages. The folder's name
-        is a digest of all of them, because a stage depends on the earlier stages.
+        `stages` has the (name, cache key) of each earlier stage and, as the last, of this stage.
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])

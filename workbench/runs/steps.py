@@ -1,8 +1,8 @@
 """Compute the metrics of a run per step, from metrics.jsonl or as means over stored responses.
 
-Imported logs of TRL and verl have numbers ("trl:NAME", "verl:NAME") in place of a method's rewards.
-The number "reward" or "score", or else the sum of all rewards in the log, then counts as the reward
-*(ours)*. TRL gives reward functions equal weights by default; the logs do not contain the weights.
+Imported logs of TRL and verl have numbers such as "trl:reward" in place of a method's rewards. The
+number "reward" or "score", or else the sum of all rewards in the log, counts as the reward
+*(ours)*.
 """
 
 import re
@@ -26,9 +26,10 @@ _MEASURE = re.compile(
 def reward_columns(names: Iterable[str]) -> list[str]:
     """Return the names of the numbers in a trainer's log whose sum is the reward.
 
-    This is "reward" if the log has it, else "score". If the log has neither, these are all numbers
-    except measures such as lengths. Names without "trl:" or "verl:" are ignored.
+    Example: ["trl:reward"], or ["trl:score"] if the log has no "reward". If it has neither, the
+    result is all numbers except measures such as lengths.
     """
+    # equal weights are TRL's default; the logs do not contain the weights
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
     totals = [name for total in TOTALS for name, column in logged.items() if column == total]
     return totals[:1] or [name for name, column in logged.items() if not _MEASURE.search(column)]
@@ -37,7 +38,7 @@ def reward_columns(names: Iterable[str]) -> list[str]:
 def reward_of(rows: Rows, method: str) -> "Series":
     """Return the reward of every row by `method`; NaN for a row that was not scored.
 
-    If `method` is "", it is the sum of `reward_columns`.
+    If `method` is "", it is the reward in a trainer's log, see `reward_columns`.
     """
     names = [method] if method else reward_columns(rows.methods)
     columns = [rows.reward(name) for name in names]
@@ -59,7 +60,7 @@ def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
 def step_means(rows: Rows, method: str) -> list[JsonObject]:
     """Return means over the responses of each step, one object per step.
 
-    The names are those of `metrics.jsonl` and of `parts_of`. `reward_std` is the standard deviation
+    The keys are those of `metrics.jsonl` and of `parts_of`. `reward_std` is the standard deviation
     within groups of two or more, averaged over the groups. `failed` counts rows without a reward.
     """
     if ("steps", method) in rows.derived:
@@ -92,9 +93,9 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
 
 def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
-    """Return one object per step, with the trainer's metrics and the means of `step_means`.
+    """Return one object per step: the numbers in `metrics`, or else the means of `step_means`.
 
-    A finite number in `metrics` takes precedence over the mean. `reward/NAME` becomes `part:NAME`.
+    The key "reward/NAME" of `metrics` becomes "part:NAME".
     """
     steps = {row["step"]: dict(row) for row in step_means(rows, method)}
     for row in metrics:

@@ -4,7 +4,7 @@ A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.t
 `questions.jsonl` and `passages.jsonl`. The file of rows may have another name
 (`workbench score --out FILE`). The path of a store is its folder or its file of rows.
 
-A store can be read and continued after a kill at any byte, because questions and passages are
+If the process is killed, the store can still be read and continued: questions and passages are
 written before the rows that refer to them. Links that lead out of the folder are refused, because a
 store may come from other people.
 """
@@ -34,8 +34,8 @@ class Store:
         path: the folder, or its file of rows.
 
     Raises:
-        WorkbenchError: a line other than the last cannot be read, or another program wrote the
-            files of questions or passages.
+        WorkbenchError: a line other than the last cannot be read, or questions.jsonl or
+            passages.jsonl has another format.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -53,8 +53,6 @@ class Store:
 
     def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
         """Write one row per response, and its question and passages if they are new.
-
-        The passages are those of the question and the search results.
 
         Returns:
             The rows of the responses.
@@ -120,7 +118,7 @@ def locate(path: Path | str) -> tuple[Path, str]:
         path: the folder, or the file of rows (with the suffix .jsonl).
 
     Raises:
-        WorkbenchError: the file in the folder is a link out of it; see `check_inside`.
+        WorkbenchError: the folder's rollouts.jsonl is a link out of the folder, or not a file.
     """
     path = Path(path)
     if path.suffix == ".jsonl" and not path.is_dir():
@@ -133,7 +131,7 @@ def check_inside(path: Path) -> None:
     """Check that a file of a store lies in the store's folder.
 
     Raises:
-        WorkbenchError: the path is a link out of the folder, or a folder, a pipe or a device.
+        WorkbenchError: the path is a link out of the folder, or not a file.
     """
     if path.is_symlink() and leads_out(path, path.parent):
         raise WorkbenchError(
@@ -158,11 +156,10 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
     """Replace the stored row that has the id of `feedback`, or append a row if there is none.
 
-    With `remove`, the stored row is deleted instead.
-
-    The whole file is rewritten, so use this for small stores only, such as an annotator's. If the
-    process is killed, both rows may remain; the later row counts.
+    With `remove`, the stored row is deleted instead. The whole file is rewritten, so use this for
+    small stores only.
     """
+    # appended first: if the process is killed, both rows may remain, and the later row counts
     if not remove:
         append_feedback(folder, [feedback])
     path = Path(folder) / ROLLOUTS
@@ -175,8 +172,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
-    """Yield the stored rows in order. They equal the appended rows except for `prompt_ids`, which
-    are not stored.
+    """Yield the stored rows in order, without their `prompt_ids` and search results.
 
     Raises:
         WorkbenchError: the question of a row is missing.
@@ -212,7 +208,7 @@ def question_key(question: Question) -> int:
 
 
 def passage_key(passage: Passage) -> int:
-    """Return a hash of a passage's title and text, which is the same in every process."""
+    """Return a hash of a passage's id, title and text, which is the same in every process."""
     return _hash(_passage_row(passage))
 
 
@@ -220,7 +216,7 @@ def stored_questions(folder: Path | str) -> dict[str, int]:
     """Return question id -> `question_key` of the stored questions.
 
     Raises:
-        WorkbenchError: another program wrote the file.
+        WorkbenchError: the file has another format.
     """
     return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / QUESTIONS)}
 
@@ -229,7 +225,7 @@ def stored_passages(folder: Path | str) -> dict[str, int]:
     """Return passage id -> `passage_key` of the stored passages.
 
     Raises:
-        WorkbenchError: another program wrote the file.
+        WorkbenchError: the file has another format.
     """
     return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / PASSAGES)}
 
@@ -245,10 +241,10 @@ def _stored_rows(path: Path) -> Iterator[JsonObject]:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that no other program wrote the files of questions and passages in `folder`.
+    """Check the format of questions.jsonl and passages.jsonl in `folder`, if they exist.
 
     Raises:
-        WorkbenchError: another program wrote one of them.
+        WorkbenchError: one of them has another format.
     """
     for name in (PASSAGES, QUESTIONS):
         _check_format(folder / name)

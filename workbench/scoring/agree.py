@@ -13,6 +13,7 @@ from workbench.util.failures import judged
 
 Pair = tuple[str, str]  # the label in the first file, the label in the second
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
+# what is not compared: rows, then labels in one file only (by kind) or of failed verdicts
 LEFT_OUT = (
     *"only_first only_second unreadable other_response not_judged".split(),
     *ASPECTS,
@@ -21,21 +22,17 @@ LEFT_OUT = (
 
 
 def agreement(first: Path, second: Path) -> JsonObject:
-    """Return how well the labels in two feedback files agree.
-
-    The result is `{rows, claims, outcomes, items?, reasoning?, excluded}`. `rows` is the number of
-    compared rows. `claims`, `outcomes`, `items` (of checklists) and `reasoning` each have the
-    scores for labels of this kind, see `compare`. The last two are missing without such labels. The
-    first file is the reference for precision and recall. A path may be a run's folder.
+    """Return how well the labels in two feedback files, or folders of runs, agree.
 
     Two rows are compared if their ids are equal, and their responses are equal except for white
-    space. Claims are compared if their texts are equal. `excluded` counts:
+    space. Claims are compared if their texts are equal. The first file is the reference for
+    precision and recall.
 
-    * rows in one file only (`only_first`, `only_second`)
-    * rows that cannot be read or repeat an id (`unreadable`)
-    * rows with different responses (`other_response`), or not judged in one file (`not_judged`)
-    * claims, outcomes, checklist items and reasoning in one file only (`claims`, `outcomes`, …)
-    * labels that are missing in one file because the verdict failed (`verdicts`)
+    Returns:
+        `rows`: number of compared rows.
+        `claims`, `outcomes`, `items` (of checklists), `reasoning`: the result of `compare` for
+        labels of this kind. Without such labels, the last two are missing.
+        `excluded`: numbers of rows and labels that were not compared, by reason.
 
     Raises:
         WorkbenchError: a file cannot be read or has no judged row, or the files have no response in
@@ -84,9 +81,8 @@ def compare(pairs: Sequence[Pair]) -> JsonObject:
     """Return the agreement of pairs of labels: `{n, accuracy, kappa, labels}`.
 
     `n` is the number of pairs, and `kappa` is Cohen's κ. `labels` maps each label to `{first,
-    second, precision, recall, f1}`: its frequencies in the two files, and scores for which the
-    first label of each pair is the reference. Undefined values are None, such as κ if all labels
-    are equal.
+    second, precision, recall, f1}`: its counts in the two files, and its scores with the first file
+    as the reference. Undefined values are None, such as κ if all labels are equal.
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)

@@ -37,33 +37,31 @@ def score(
     settings: Sequence[str] = (),
     **about: Any,
 ) -> Feedback | list[Feedback]:
-    """Extract the claims of a response, verify them and compute rewards, without any file.
+    """Extract the claims of a response, verify them and compute rewards.
 
     Args:
         response: a text, a `Response`, or several `Response`s, which are judged in one batch.
         question: the question, if `response` is a text. A `Response` has its own question.
-        method: one method's name, several, or "all": every method whose verdicts the judge can
-            give.
+        method: one method's name, several, or "all": every method that the judge can serve.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
             OpenAI-compatible server, "local+URL" (the server decides only about claims that the
             local verifier calls correct), or `Checks` (functions that give verdicts).
         judge_model: name of the server's model.
         judge_option: "KEY=VALUE", fields of each request to the server.
         judge_tokens: maximum number of tokens of the server's reply.
-        store: only for a server: name of an index that is searched for passages if the question has
-            none.
+        store: name of an index to search if the question has no passages; only for a server.
         settings: changes of the methods' settings, such as "rlfh.alpha=2".
         about: other fields of the question, if `response` is a text: `answers`, `title`,
             `passages`, `checklist`, `kind`.
 
     Returns:
         A `Feedback`, or a list of them for several responses. `feedback.rewards[method].tokens` has
-        one number for each token, whose characters are in `feedback.response.offsets`.
+        one reward for each token, at the characters in `feedback.response.offsets`. A failed judge
+        call is recorded in the feedback, not raised.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
-            verdict that the method needs. If a call of the judge fails, nothing is raised: the
-            feedback records a failure.
+            verdict that the method needs.
     """
     if about and not isinstance(response, str):
         raise WorkbenchError(

@@ -56,12 +56,13 @@ def _reply_tokens(prompt: Prompt) -> float:
 def estimate_file(options: Options) -> JsonObject:
     """Estimate the judge's calls and tokens for scoring a file. Nothing is sent or written.
 
-    The result has numbers of `rows`, rows to be `judged`, `malformed` rows, `claims`, `calls` (also
-    `by_task`), `tokens_in` and `tokens_out`. Rules extract the claims in place of the judge, and
-    tokens are estimated from characters. Large files are extrapolated from about 200 (`SAMPLE`)
-    rows. Calls that the cache would answer are counted too.
+    The result is `{rows, judged, malformed, claims, calls, by_task, tokens_in, tokens_out}`.
+    `judged` counts the rows that need the judge, and `by_task` the calls of each task. Large files
+    are extrapolated from about 200 (`SAMPLE`) rows. Calls that the cache would answer are counted
+    too.
     """
     check(options)
+    # rules extract the claims in place of the judge; tokens are estimated from characters
     counter = Counter()
     job = prepare(options, ExitStack(), counter)
     survey, checks = job.survey, job.plan.checks if options.remote else None
@@ -94,8 +95,8 @@ def estimate_file(options: Options) -> JsonObject:
 def estimate_pairs(paired: Pairs) -> JsonObject:
     """Estimate the judge's calls and tokens for comparing pairs of answers.
 
-    The result has the numbers of `pairs`, `calls`, `tokens_in` and `tokens_out`. Calls that the
-    cache would answer are counted too.
+    The result is `{pairs, calls, tokens_in, tokens_out}`, where `pairs` counts the pairs and the
+    answers without a partner. Calls that the cache would answer are counted too.
     """
     identical = sum(pair.identical for pair in paired.pairs)
     counts = {"n": len(paired.pairs), "identical": identical, **paired.left_out}

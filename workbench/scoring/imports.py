@@ -31,7 +31,7 @@ BATCH = 500  # rows that are stored together
 # Columns in the logs of TRL and verl that are not rewards.
 TRL = frozenset("step prompt completion images image".split())
 VERL = frozenset("input output gts step uid request_id workbench_failed".split())
-# computed from the rewards of a group, so not imported as rewards
+# computed from the rewards of a group by `workbench.credit.advantages`, so not imported
 DERIVED = ("advantage", "advantages", "returns")
 # columns of the training data that belong to the question; trainers may log them too
 FIELDS = ("answers", "answer", "title", "passages", "checklist", "kind")
@@ -47,24 +47,16 @@ _REWARD = re.compile("(?i)reward|score|penalty|bonus|acc|correct|match|format")
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     """Convert a trainer's logged completions to feedback rows in `out`; return counts.
 
-    The rows have no verdicts yet. Columns of the logs:
+    The rows have no verdicts yet. Logs of TRL (`log_completions`) have the columns prompt and
+    completion. With `logging_steps` above 1, TRL logs only the last batch of each interval. Logs of
+    verl (`rollout_data_dir`) have the columns input, output and gts.
 
-    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, and
-      advantage. TRL logs only the last batch before each log, so completions are missing unless
-      `logging_steps=1`.
-    * verl (`rollout_data_dir`): input, output, gts, score, step, and other values that the reward
-      function returned.
-
-    Questions: the question is the prompt or, if the prompt is a conversation (as messages or as
-    text), its last user turn. Gold answers are read from verl's `gts`, else from `answers` or
-    `answer`: a text, a number, a list or an answer object. `without_gold` counts rows without gold
-    answers. The columns `title`, `passages`, `checklist` and `kind` are read too.
-
-    Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME" at the end of the
-    response. A row without a number in this column gets the reward None. Columns of text, and
-    columns with names such as "length" or "seed", are not imported; `not_rewards` lists them. Equal
-    prompts of a step form a group. Advantages are not imported: `workbench.credit.advantages`
-    computes them from the rewards of a group.
+    * Question: the prompt or, if the prompt is a conversation, its last user turn.
+    * Gold answers: the column `gts` (verl), `answers` or `answer`. `without_gold` counts rows
+      without them. The columns `title`, `passages`, `checklist` and `kind` are read too.
+    * Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME", with None for a
+      missing number. `not_rewards` lists the other columns: texts, and names such as "length".
+    * Groups: equal prompts of a step form a group. Advantages are not imported.
 
     Args:
         kind: the trainer, "trl" or "verl".

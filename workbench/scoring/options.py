@@ -61,7 +61,7 @@ class Options:
 
     @property
     def cache_path(self) -> Path:
-        """The file of the judge's cache: `cache`, or NAME.judge.sqlite for output NAME.jsonl."""
+        """The file of the judge's cache; by default NAME.judge.sqlite for output NAME.jsonl."""
         return self.cache or self.out.with_name(f"{self.out.stem}.judge.sqlite")
 
 

@@ -23,10 +23,9 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
-    """Check that this call may write to `out`, and store its settings next to `out`.
+    """Check that `out` is new or was written with these settings, and store them next to `out`.
 
-    An existing output can be continued only with the settings that are stored next to it. With
-    `overwrite`, the output and its settings are deleted first.
+    With `overwrite`, the output and its settings are deleted first.
 
     Raises:
         WorkbenchError: `out` exists with other settings or without any, and `overwrite` is False.
@@ -53,7 +52,7 @@ def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
     """Return the differences between two settings as texts ("rlfh.alpha is 1.0, not 2.0").
 
     A field that the stored settings lack counts as its default. A method's field that only the
-    stored settings have is ignored. Different methods are reported once, as "method is …".
+    stored settings have is ignored.
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
     former, current = {**stored, "config": sorted(old)}, {**wanted, "config": sorted(new)}
@@ -61,6 +60,7 @@ def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
         defaults = reward_settings(METHODS[name].config()) if name in METHODS else {}
         former[name] = {field: {**defaults, **old[name]}.get(field) for field in new[name]}
         current[name] = new[name]
+    # other methods are reported once, as "method is …"
     if stored.get("method") != wanted.get("method"):
         former["config"] = current["config"]
     return differences(former, current)
@@ -89,7 +89,7 @@ class Tally:
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
     def is_unscored(self, row: JsonMapping) -> bool:
-        """Return whether a row lacks the rewards of all `methods`; False without methods."""
+        """Return whether a row has no reward by any of `methods`; False without methods."""
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 
@@ -169,8 +169,8 @@ class Tally:
 def resume(out: Path, remaining: dict[str, int], tally: Tally) -> int:
     """Continue an output file: add its rows to `tally`, and remove their ids from `remaining`.
 
-    Failed and unscored rows are removed from the file, so that they are scored again. If a killed
-    process left an unfinished last line, this line is removed.
+    Failed and unscored rows are removed from the file, so that they are scored again. An unfinished
+    last line is removed too.
 
     Args:
         out: the output file of an earlier call; it may be missing.

@@ -83,9 +83,9 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return (output row with this failure, True) for a row whose worker process died.
+        """Return (output row, True), as `score` does, for a row whose worker process died.
 
-        The next run scores the input row again.
+        The output row records `failure`. The next run scores the row again.
         """
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
@@ -113,7 +113,7 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
 
     Args:
         search: finds evidence for questions without passages.
-        judge: the language model, if the option has a URL.
+        judge: the language model, if `--judge` has a URL.
     """
     if judge and options.local_first:
         return local_first_checks(judge, search, options.verifier)
@@ -138,10 +138,10 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
     Args:
         configs: configs by method; if empty, rows get verdicts but no rewards.
         checks: the judge's checks.
-        optional: whether a method that needs a missing check is left out. If False, it is an error.
+        optional: leave out methods that need a missing check, instead of raising an error.
 
     Raises:
-        WorkbenchError: a method needs a check that the judge lacks, and `optional` is False or all
+        WorkbenchError: the judge lacks a check that a method needs, and `optional` is False or all
             methods would be left out.
     """
     if not configs:
@@ -211,11 +211,10 @@ def evidence(options: Options, known: dict[str, int] | None = None) -> "Evidence
 
 @dataclass
 class Evidence:
-    """A search that returns passages whose ids are unique in the output's folder.
+    """A search that gives a passage a new id if a different passage is stored with this id.
 
     `known` maps the id of each passage that is stored with the output to a hash of its content
-    (`passage_key`). The file of passages may change between two calls. If the search then returns a
-    different passage with a known id, this passage gets a new id.
+    (`passage_key`).
     """
 
     search: Search
@@ -229,6 +228,7 @@ class Evidence:
         ]
 
     def _with_unique_id(self, hit: Passage) -> Passage:
+        # the file of passages may change between two calls
         key = passage_key(hit)
         if self.known.setdefault(hit.id, key) == key:
             return hit

@@ -124,7 +124,7 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
 
 
 def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Convert an input row with `verdicts` to feedback; fields that no reward needs may be missing.
+    """Convert an input row with `verdicts` to feedback.
 
     If the row has no sentences, the response is split into sentences, unless `split` is False.
 
@@ -196,8 +196,7 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
 def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
     """Convert an input row whose claims have labels to feedback, with the labels as verdicts.
 
-    The labels come from an annotator or another program. If the row has no sentences, the response
-    is split into sentences, unless `split` is False.
+    If the row has no sentences, the response is split into sentences, unless `split` is False.
 
     Raises:
         Malformed: a claim has no label or an unknown label, or a field has a wrong value.

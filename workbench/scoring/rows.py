@@ -93,8 +93,7 @@ class Reader:
         """Parse one row. With `split=False` the response is not split into tokens and sentences.
 
         Raises:
-            Malformed: the row cannot be scored, or `row` is a text, which says why the row cannot
-                be read.
+            Malformed: the row cannot be scored, or `row` is the text of a reading error.
         """
         if isinstance(row, str):
             raise Malformed(row)

@@ -70,14 +70,14 @@ class Job:
 def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
     """Score the rows of a file and return the summary that `workbench score --json` prints.
 
-    An existing output is continued if it was written with the same settings: its rows are kept, and
-    failed rows are scored again. With `overwrite`, it is replaced. The summary's `status` is
-    "done", "interrupted" or "too_many_failures" (more than the share `max_failed` of the rows
-    failed or got no reward). `watch` is called after each chunk of rows, for a progress bar.
+    An output with the same settings is continued, and its failed rows are scored again. With
+    `overwrite`, it is replaced. The summary's `status` is "done", "interrupted" or
+    "too_many_failures": more than the share `max_failed` of the rows failed or got no reward.
+    `watch` is called after each chunk of rows, for a progress bar.
 
     Raises:
-        WorkbenchError: the options or the input are invalid, and nothing is judged or written; or
-            the input file changed during the call.
+        WorkbenchError: the options or the input are invalid, or the input file changed during the
+            call.
     """
     check(options)
     start, out, cache = time.perf_counter(), options.out, options.cache_path
@@ -111,7 +111,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
 
     Args:
         closing: gets a callback that closes the judge's connections and cache.
-        counter: for a dry run: the judge that replaces the endpoint's model.
+        counter: the judge of a dry run, which replaces the endpoint's model.
 
     Raises:
         WorkbenchError: the input has no readable row, or there are no passages to verify its claims
@@ -264,8 +264,7 @@ def as_completed(
 ) -> Iterator[Result]:
     """Map `work` over pieces in up to `workers` threads; yield each result as soon as it is ready.
 
-    If `work` raises an exception, it is raised here instead. The threads are daemons, so that an
-    interrupted process can exit.
+    An exception in a thread is raised here.
     """
     if workers <= 1:
         yield from map(work, pieces)
@@ -286,6 +285,7 @@ def as_completed(
     for piece in pieces:
         future: Future[Result] = Future()
         running.add(future)
+        # a daemon, so that an interrupted process can exit
         threading.Thread(target=run, args=(future, piece), daemon=True).start()
         if len(running) == workers:
             yield from finished()

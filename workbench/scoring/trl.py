@@ -57,8 +57,8 @@ class Grader:
     Attributes:
         name: the method's name.
         grade: checks responses and computes the method's rewards.
-        recognise: adds reference data to a question of the closed world if the judge has such
-            data; other questions are returned unchanged.
+        recognise: adds the judge's reference data to a question of the closed world; returns other
+            questions unchanged.
     """
 
     name: str
@@ -73,9 +73,10 @@ def grader(
 
     Args:
         recipe: a method's name or config.
-        judge: "local", "rules", "world", `Checks` (functions that give verdicts), or a bench
-            (questions, policy and judge) or its name. It is required: None raises an error. If
-            `recipe` is a name, a bench also sets the method's defaults.
+        judge: "local" (rules and the local verifier), "rules" (final answers only), "world" (the
+            closed world), `Checks` (functions that give verdicts), or a bench (questions, policy
+            and judge) or its name. None raises an error. If `recipe` is a name, a bench also sets
+            the method's defaults.
         settings: changes of the method's settings, such as "rlfh.alpha=2".
 
     Raises:
@@ -105,7 +106,7 @@ def grader(
 
 
 def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
-    """Return the question of a data set's row. Only the columns in `COLUMNS` are read.
+    """Return the question of a data set's row, as read from the columns in `COLUMNS`.
 
     If the row has no `question`, the question is the last user message of the prompt, or the whole
     prompt if it is not a conversation.
@@ -153,22 +154,22 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge, which is required: "local", "rules", "world", `Checks` such as
-            `workbench.local_checks()`, or a bench (questions, policy and judge) or its name. If
-            `recipe` is a name, a bench also sets the method's defaults.
+        bench: the judge, which is required: "local" (rules and the local verifier), "rules" (final
+            answers only), "world" (the closed world), `Checks` such as `workbench.local_checks()`,
+            or a bench (questions, policy and judge) or its name. If `recipe` is a name, a bench
+            also sets the method's defaults.
         settings: changes of the method's settings, such as "rlfh.alpha=2".
-        tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and the
-            stored rewards are per token. Without it, they are per word of the text.
+        tokenizer: the policy's tokenizer. With it, the stored rewards are per sampled token;
+            without it, per word of the text.
         out: a folder in which every response is stored with its feedback, for the inspector; only
             for runs of one process.
-        max_failed: largest accepted share of failed completions in a batch. If the data set has a
-            column of gold answers or checklists, a row whose cell is empty is not counted as
-            failed; its reward is None.
+        max_failed: largest accepted share of failed completions in a batch. Above it, the function
+            raises `TooManyFailures`. A row whose gold answers or checklist are needed but empty
+            gets None and does not count as failed.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
-            verdict that the method needs. The returned function raises `TooManyFailures` if more
-            than the share `max_failed` of the completions failed.
+            verdict that the method needs.
     """
     made = grader(recipe, bench, settings)
     name, groups = made.name, _stored_groups(out)

@@ -46,10 +46,9 @@ class RewardManager(RewardManagerBase):
     This class reads the method and the judge from the config's `reward.reward_kwargs` (see
     `grader_of`). The function `reward_manager` returns a subclass with a fixed method and judge.
 
-    A response that could not be scored never gets the reward 0. With an advantage estimator of this
-    file, its reward is NaN, and the estimator ignores the response and counts it as failed. With
-    any other estimator, `run_single` raises an error, and verl leaves the response out of its
-    batch.
+    If a response could not be scored, its reward is NaN, and the estimators of this file ignore the
+    response. With another estimator, `run_single` raises an error, and verl leaves the response out
+    of its batch.
     """
 
     made: Grader | None = None
@@ -137,8 +136,8 @@ def check_config(config: DictConfig) -> None:
     verl's own agent loop puts the whole reward on the last token.
 
     Raises:
-        WorkbenchError: the config combines an estimator of `BY_TOKEN` with another agent loop than
-            ours, or with verl's older trainer.
+        WorkbenchError: an estimator of `BY_TOKEN` is set, with another agent loop than ours or with
+            verl's older trainer.
     """
     name = str(config.algorithm.adv_estimator).removeprefix(PREFIX)
     agent = config.actor_rollout_ref.rollout.agent.default_agent_loop

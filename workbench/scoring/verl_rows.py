@@ -159,10 +159,10 @@ def estimate(
 
     Raises:
         TooManyFailures: more than `algorithm.max_failed` (0.2) of the responses were not scored.
-        WorkbenchError: the rewards include a KL penalty on every token, and the estimator needs the
-            tokens with events.
+        WorkbenchError: `algorithm.use_kl_in_reward` is set for the estimator "process" or "rtg".
     """
     config = config or {}
+    # with a KL penalty on every token, the tokens with events are not known
     if name in BY_EVENT and config.get("use_kl_in_reward"):
         raise WorkbenchError(
             f"algorithm.use_kl_in_reward adds a reward to every token, and {PREFIX}{name} needs the"

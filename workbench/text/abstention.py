@@ -136,7 +136,7 @@ def is_invalid(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
-    """Split an answer into clauses; return (calls the question invalid, clause) for each clause."""
+    """Return (whether it calls the question invalid, clause) for each clause of an answer."""
     return tuple(_clauses(answer, _finder(True))) or ((False, canonical(answer)),)
 
 

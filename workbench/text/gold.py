@@ -195,7 +195,7 @@ def _same(form: str, word: str) -> bool:
 
 
 def equal(form: Form, words: Sequence[str]) -> bool:
-    """Whether `words` equal a gold form: "di caprio" equals "dicaprio" (over 5 letters only)."""
+    """Whether `words` equal a gold answer; spaces may differ if it has more than 5 letters."""
     joined = "".join(form)
     apart = len(joined) > 5 and joined.isalpha() and joined == "".join(words)  # "Di Caprio"
     return apart or (len(form) == len(words) and all(map(_same, form, words)))

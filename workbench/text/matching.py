@@ -114,15 +114,14 @@ def probability(
 
     Args:
         answer: the final answer, such as `final_answer` returns.
-        gold: forms of the gold answer that are accepted, or the items if `kind` is "list".
-        kind: how the answer is compared with the gold answers:
+        gold: the accepted answers, called forms; the items if `kind` is "list".
+        kind: the kind of question:
 
-            * any kind: an abstention is never right; "invalid question" is right only if it is the
-              gold answer or `kind` is "false_premise".
-            * `single`, `numeric` and all other kinds: the answer equals a form after `normalise`
-              and without a lead-in ("It is"), or its first sentence with a form states this form.
-            * `yes_no`: the answer begins with the right one of yes and no, and does not deny it.
-            * `list`: the answer names every item and no other candidate.
+            * "single", "numeric" and others: a right answer is a form ("It is Paris"), or its first
+              sentence with a form states it.
+            * "yes_no": it begins with the right one of yes and no, and does not deny it.
+            * "list": it names every item and no other candidate.
+            * "false_premise": "invalid question" is right.
         question: the text of the question, or "" if unknown.
 
     Returns:

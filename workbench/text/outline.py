@@ -45,7 +45,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Outline:
-    """An answer with the parts structure, outline and answer (see `read_outline`)."""
+    """A parsed answer with structure, outline (its points) and answer; see `read_outline`."""
 
     structure: str
     points: tuple[Point, ...]
@@ -68,10 +68,10 @@ def read_outline(text: str) -> Outline | None:
 
 
 def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the structure and the points of an outlined answer, or None (see `outlined`).
+    """Return the structure and the points of an outlined answer; None for any other text.
 
-    A point is a text with its citation, such as "the river [2]". If `read_outline` cannot parse the
-    outline, its lines are the points.
+    A point is a text with its citation, such as "the river [2]". If the points are not numbered
+    correctly, each line is a point.
     """
     if not outlined(text):
         return None
@@ -82,10 +82,10 @@ def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def written_outline(outline: Outline) -> str:
-    """Return an outline as a text that `read_outline` can parse.
+    """Return an outline as a text: "[Structure] … [Outline] … [Answer] …".
 
-    It cannot parse the text if a part contains a marker, or if a point contains the number of the
-    next point. `formed` checks this.
+    `read_outline` parses this text, unless a part contains a marker such as "[Answer]", or a point
+    contains the number of the next point.
     """
     points = "\n".join(
         f"{number}. {_written(point)}" for number, point in enumerate(outline.points, start=1)
@@ -98,7 +98,7 @@ def _written(point: Point) -> str:
 
 
 def formed(outline: Outline) -> bool:
-    """Whether `read_outline` parses the text of an outline back to an equal outline."""
+    """Whether `read_outline(written_outline(outline))` equals `outline`."""
     return read_outline(written_outline(outline)) == outline
 
 

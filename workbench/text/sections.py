@@ -4,8 +4,7 @@ A section is "think", "answer", or "body" for text outside of tags. Rules for th
 
 * Tags match in any case. An unclosed tag extends to the end: the response was cut off, or the
   closing tag is a stop string.
-* A closing tag without an opening tag was opened by the prompt. Its section begins after the last
-  `</think>`; for `</answer>`, it begins after the last tag of any kind.
+* A closing tag without an opening tag was opened by the prompt.
 * A tag inside itself has no effect: `<think>a<think>b</think>c</think>` is all thinking. There is
   no answer inside `<think>`.
 * In an outlined answer (FoRAG, arXiv 2406.13779, section 3.1), `[Answer]` starts the answer. The
@@ -65,11 +64,9 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
     """Return the names of the sections that form the answer.
 
-    They are ("answer",) if the answer is marked. Otherwise, they are ("answer", "body"), which is
-    all text but the thinking.
-
-    The answer is marked by `[Answer]` or an answer tag after the last thinking *(ours)*, even if
-    it is empty. A box does not mark it: the sentence around a box is part of the answer.
+    ("answer",) if there is `[Answer]` or an answer tag after any thinking *(ours)*. Otherwise
+    ("answer", "body"), which is all text but the thinking. A box makes no difference: the sentence
+    around it is part of the answer.
     """
     marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
     return ("answer",) if marked else ("answer", "body")
@@ -88,7 +85,7 @@ def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a function that says whether a claim belongs to the answer of `response`.
 
     The claim's section must be one of `answer_sections`. A claim of unknown place (section "body",
-    no sentence) belongs to the answer too, so that it is judged *(ours)*.
+    no sentence) belongs to the answer too *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -105,14 +102,13 @@ def thinking(text: str, prefill: str = "") -> str:
 def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str | None:
     r"""Return the final answer of a response, or None.
 
-    It is the first of these that exists after the thinking:
+    Text up to the end of the thinking is ignored. The answer is the first of these in the rest:
 
     * the content of the last balanced `\boxed{…}`;
     * the last `<answer>…</answer>`, or the text after `[Answer]`;
     * all text except plans.
 
-    Without any thinking, the whole response is searched. The result is None if the thinking is not
-    closed, or if the answer is empty.
+    The result is None if the thinking is not closed, or if the answer is empty.
 
     Args:
         require_box: whether to return None if there is no box.
@@ -152,7 +148,7 @@ def outlined(text: str) -> bool:
     """Whether a text is one `[Structure]`, `[Outline]` and `[Answer]`, each with content.
 
     This is the form of FoRAG's answers. There may be no text before the first marker, and no tags.
-    The outline need not be numbered; `outline.read_outline` checks this.
+    The outline need not be numbered.
     """
     markers = list(_MARKER.finditer(text))
     parts = [marker["part"] for marker in markers]
@@ -176,7 +172,7 @@ def unfinished(text: str, prefill: str) -> bool:
 
 
 def opened(prompt: str) -> str:
-    r"""Return the end of a prompt, from its unclosed tag on ("<think>\n"); "" if all are closed."""
+    r"""Return a prompt's unclosed tag and the text after it, such as "<think>\n", or ""."""
     start, state = 0, "body"
     for marker in _MARKER.finditer(prompt):
         if not marker["close"] and state != "think":

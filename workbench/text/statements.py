@@ -151,9 +151,8 @@ class Sentence:
     def candidates(self, stating: "Sentence | None" = None) -> set[str]:
         """Return the words that could be another answer.
 
-        If the gold answer is a number, these are the other numbers. Otherwise, they are names, and
-        nouns if a gold answer is written without a capital letter, or if the sentence has only
-        content words.
+        These are its numbers if the gold answer is a number. Otherwise, they are its names and, in
+        some cases, its nouns.
 
         Args:
             stating: the sentence that states the gold answer, if this is another sentence.
@@ -161,6 +160,7 @@ class Sentence:
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}
             return set(filter(is_number, numbers)) - self.gold.known
+        # nouns count if the gold answer is in lower case, or if there are no function words
         small = not self.gold.named or (stating and not stating.tokens[stating.places[0]].name)
         wanted = {"name", "noun", "kin"} if small or GRAMMAR.isdisjoint(self.texts) else {"name"}
         return {

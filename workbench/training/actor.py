@@ -24,9 +24,8 @@ FINAL_SHARE = 0.1  # share of the learning rate at the end of the cosine schedul
 class Actor:
     """The policy in training (base model and LoRA adapter) with a linear value head (the critic).
 
-    The head reads the last hidden state. Its weights start at 0. The critic's gradient does not
-    pass through the hidden state to the adapter. The critic's loss has a larger scale than the
-    policy's and would dominate the adapter's update.
+    The head reads the last hidden state, detached: the critic's loss does not train the adapter.
+    The head's weights start at 0.
     """
 
     def __init__(self, trainee: Trainee) -> None:
@@ -41,11 +40,9 @@ class Actor:
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """Context manager that enables gradient checkpointing, for passes with gradients.
+        """Context manager for forward passes with gradients.
 
-        Inside the context, the layers with gradient checkpointing are in training mode, which it
-        requires. Their submodules stay in evaluation mode, without dropout. With dropout, the
-        probability ratio of an unchanged policy would not be 1.
+        It enables gradient checkpointing, where the model has it. Dropout stays off.
         """
         layers = [
             module
@@ -53,7 +50,9 @@ class Actor:
             if getattr(module, "gradient_checkpointing", False)
         ]
         for layer in layers:
-            layer.training = True  # `train()` would also change the submodules
+            # Required by gradient checkpointing. `train()` would also change the submodules: with
+            # their dropout, the probability ratio of an unchanged policy would not be 1.
+            layer.training = True
         try:
             yield
         finally:
@@ -61,11 +60,10 @@ class Actor:
                 layer.training = False
 
     def collate(self, responses: Sequence[Response]) -> "tuple[Tensor, Tensor, Tensor]":
-        """Return token ids and attention mask, (B, L) each, and a mask of response tokens, (B, T).
+        """Return token ids (B, L), attention mask (B, L) and a mask of response tokens (B, T).
 
-        A row is a prompt, padded on the left, and its response, padded on the right. B is the
-        number of responses, T the tokens of the longest response, and L = T + the tokens of the
-        longest prompt. The last mask is 1 for tokens of the response and 0 for padding.
+        Each row is a prompt, padded on the left, and its response, padded on the right. T is the
+        number of tokens of the longest response, and L is T + those of the longest prompt.
         """
         import torch
 
@@ -84,8 +82,8 @@ class Actor:
     ) -> "tuple[Tensor, Tensor]":
         """Return the log-probability and the critic's value of each row's last `length` tokens.
 
-        Both tensors are (b, T), with T = `length`. Log-probabilities are at `temperature`. A
-        token's value is computed at the position before it.
+        Both tensors are (b, `length`). Log-probabilities are at `temperature`. A token's value is
+        computed at the position before it.
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
         options = {
@@ -109,6 +107,7 @@ class Actor:
         # logits and values are read from the column before a token, which predicts the token
         logits_bTV = output.logits[:, -length - 1 : -1].float() / temperature
         sampled_bT = logits_bTV.gather(-1, ids_bL[:, -length:, None]).squeeze(-1)
+        # detached: the critic's loss has a larger scale and would dominate the adapter's update
         values_bT = self.head(hidden[0][:, -length - 1 : -1].detach().float()).squeeze(-1)
         return sampled_bT - logits_bTV.logsumexp(-1), values_bT
 
@@ -120,7 +119,7 @@ class State:
 
     Args:
         config: a `PPO` or `RewardModel`, with `optim`, `critic_learning_rate` and `saving`.
-        steps: number of training steps; the learning rates follow their schedule over them.
+        steps: total number of training steps, also for the learning-rate schedule.
     """
 
     def __init__(self, actor: Actor, config: Any, steps: int, seed: int) -> None:
@@ -145,7 +144,7 @@ class State:
     def set_rates(self, step: int) -> float:
         """Set the learning rates of adapter and head for `step`, and return the adapter's rate.
 
-        Steps are counted from 1.
+        The first step is 1.
         """
         optim = self.config.optim
         share = schedule(step - 1, self.steps, optim.warmup, optim.schedule)
@@ -180,10 +179,10 @@ class State:
         return float(norm)
 
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
-        """Yield the number of each remaining step; the body of the loop trains the step.
+        """Yield the number of each remaining step; the caller then trains this step.
 
         Steps are counted from 1. A checkpoint is saved every `saving.save_every` steps, after the
-        last step and after Ctrl-C. After Ctrl-C no further step is yielded.
+        last step and after Ctrl-C. Ctrl-C ends the iteration.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
@@ -228,9 +227,8 @@ class State:
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
     """Return the factor, from 0 to 1, for the learning rate at `step`, counted from 0.
 
-    In the first `warmup` · `steps` steps, the factor rises linearly to 1. After that, `kind`
-    decides: the factor stays 1 ("constant"), falls linearly to 0 ("linear"), or falls as a cosine
-    to `FINAL_SHARE` ("cosine").
+    In the first `warmup` · `steps` steps, the factor rises linearly to 1. After that it stays 1
+    ("constant"), falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE` ("cosine").
     """
     rise = round(warmup * steps)
     if step < rise:

@@ -46,10 +46,9 @@ def collect(
 ) -> list[Feedback]:
     """Sample `how.samples` responses to each question, grade and store them, and return them.
 
-    A chunk has `chunk` questions, which are sampled, graded and written to the folder `out`
-    together. A chunk that an earlier call completed in `out` is not sampled again. Chunks are
-    numbered from 1; the number is stored as the `step` of the chunk's rows. The seed of a chunk
-    depends on `how.seed` and its number.
+    This is done in chunks of `chunk` questions. Finished chunks are stored in the folder `out`, and
+    a later call does not sample them again. The chunk's number, from 1, is the `step` of its
+    responses.
 
     Args:
         policy: folder or hub name.
@@ -107,7 +106,7 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """Sample, grade and return responses of the policy that a stage starts from, see `collect`.
+    """Call `collect` with the policy that a stage starts from, and return the responses.
 
     They are stored in the subfolder "samples" of the stage's folder.
 
@@ -151,8 +150,7 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     example, a refusal).
 
     Without a `method`, a sample is not usable if the extraction of its claims failed or if all of
-    its verdicts failed. The result is then the first error message. A missing input, such as a
-    gold answer (`LACKING`), does not count as a failure.
+    its verdicts failed. A missing input, such as a gold answer, is not a failure.
     """
     if method is not None:
         error = error_of(feedback, method)
@@ -174,13 +172,12 @@ def written(
 
     Args:
         write: function that calls the judge for the answers.
-        policy: folder or hub name; only the tokenizer is loaded. If its chat template opens a
-            thinking section, each answer begins by closing it.
+        policy: folder or hub name; only the tokenizer is loaded. If prompts end with "<think>",
+            each answer begins with "</think>".
         max_failed: largest accepted share of answers that failed.
 
     Raises:
-        TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored, but the
-            judge's cache keeps the replies.
+        TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored.
     """
     if not out.exists():
         prefix = prefill(load_tokenizer(policy))

@@ -35,11 +35,10 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 
 @contextmanager
 def engine(config: GRPO) -> Iterator[None]:
-    """Context manager that shuts down vLLM after a training; without vLLM it does nothing.
+    """Context manager that shuts down vLLM before and after a training.
 
-    On entry, a vLLM engine that an earlier training left in this process is shut down. TRL sets
-    environment variables such as WORLD_SIZE. They are restored on exit, because a later training in
-    this process would read them.
+    Without vLLM it does nothing. On exit, environment variables that TRL sets, such as WORLD_SIZE,
+    get their earlier values.
     """
     if config.vllm == "none":
         yield
@@ -51,6 +50,7 @@ def engine(config: GRPO) -> Iterator[None]:
         yield
     finally:
         vllm.release()
+        # a later training in this process would read the variables
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
@@ -64,8 +64,7 @@ def register_engine(config: GRPO, trainer: trl.GRPOTrainer) -> None:
 def engine_arguments(config: GRPO) -> dict[str, object]:
     """Return the arguments of TRL's `GRPOConfig` that concern vLLM.
 
-    Without vLLM this is only `use_vllm=False`. Otherwise all of them are set, because TRL's
-    defaults may change.
+    Without vLLM this is only `use_vllm=False`.
     """
     if config.vllm == "none":
         return {"use_vllm": False}

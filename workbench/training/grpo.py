@@ -1,9 +1,7 @@
 """Train a policy by GRPO (arXiv 2402.03300), on one or several processes, and save it.
 
 `grpo_step.py` has the training step. A killed run continues from its last complete checkpoint and
-ends with the metrics and weights of an uninterrupted run. For this, the order of the questions is
-fixed in advance. Checkpoints hold weights, optimizer, scheduler and random states. Metrics and
-rollouts that were stored after the checkpoint are removed.
+ends with the metrics and weights of an uninterrupted run.
 """
 
 import os
@@ -28,9 +26,9 @@ def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False
     """Return a `Stage` with the name "grpo" that runs `train_grpo`.
 
     Args:
-        inputs, method: see `workbench.training.stage.training`.
-        plain: train without Unsloth. This is needed if grading runs a language model in this
-            process, because Unsloth would change that model's forward pass too.
+        inputs: returns the training questions and the grading function, for the stage's job.
+        method: name of the reward to train on.
+        plain: train without Unsloth; needed if grading runs a language model in this process.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -57,14 +55,13 @@ def train_grpo(
     If the run folder `out` has checkpoints, the training resumes from the last one.
 
     Args:
-        grade: grades responses. `feedback.rewards[method].value` is the reward of a response.
-            Estimators other than `group` and `centred` read the token rewards, `tokens`. A response
-            whose reward is None is left out of its group's baseline and of the loss. With
-            `config.self_certainty` these rewards are only recorded, and the policy's self-certainty
-            is maximised.
+        grade: grades responses. A response's reward is `feedback.rewards[method].value`; the
+            estimators "batch", "process", "rtg" and "whiten" read `.tokens` instead. A response
+            whose reward is None is left out of the loss and of its group's baseline.
         method: name of the reward to train on.
         policy: folder or hub name of the initial checkpoint.
-        unsloth: see `load_trainee`.
+        unsloth: None uses Unsloth if it runs here and has all settings; True requires it, False
+            excludes it.
 
     Returns:
         "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
@@ -129,11 +126,9 @@ def train_grpo(
 
 
 def check_unsharded() -> None:
-    """Raise a WorkbenchError if the launcher shards the model (FSDP or DeepSpeed).
-
-    Every process samples its own prompts, for different numbers of tokens. With a sharded model, a
-    process that still samples would wait forever for the weights of one that has finished.
-    """
+    """Raise a WorkbenchError if the launcher shards the model (FSDP or DeepSpeed)."""
+    # Each process samples its own prompts. With a sharded model, a process that still samples would
+    # wait forever for the weights of a process that has finished.
     variables = {"ACCELERATE_USE_FSDP": "FSDP", "ACCELERATE_USE_DEEPSPEED": "DeepSpeed"}
     for variable, name in variables.items():
         if os.environ.get(variable, "").lower() in ("true", "1"):
@@ -147,10 +142,11 @@ def check_unsharded() -> None:
 def check_processes(checkpoint: Path | None, count: int) -> None:
     """Raise a WorkbenchError if a run was started with a number of processes other than `count`.
 
-    A checkpoint has one random state per process. `checkpoint` is None for a new run.
+    `checkpoint` is the run's last checkpoint; None for a new run, which is not checked.
     """
     if checkpoint is None:
         return
+    # a checkpoint has one random state per process
     saved = len(list(checkpoint.glob("rng_state_*.pth"))) or 1  # one process writes rng_state.pth
     if saved != count:
         raise WorkbenchError(

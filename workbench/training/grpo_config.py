@@ -189,8 +189,7 @@ def estimator(config: GRPO) -> str:
 def check_split(config: GRPO, processes: int) -> None:
     """Raise a WorkbenchError if the settings do not work with this number of processes.
 
-    The processes must be able to share a batch equally. Several processes can neither sample with
-    vLLM nor use `redraws`.
+    Each process must get the same number of responses. vLLM and `redraws` need a single process.
     """
     if config.vllm != "none" and processes > 1:
         raise WorkbenchError(
@@ -209,9 +208,9 @@ def check_split(config: GRPO, processes: int) -> None:
 
 
 def question_order(config: GRPO, count: int, seed: int) -> list[int]:
-    """Return, for each prompt of a run in training order, the index of its question.
+    """Return the index of the question for each prompt of a run, in training order.
 
-    Indices are below `count`. If the run has more prompts than questions, questions are repeated.
+    `count` is the number of questions. They are repeated if the run has more prompts.
     """
     return order(count, config.steps * config.prompts_per_step, seed)
 
@@ -219,8 +218,7 @@ def question_order(config: GRPO, count: int, seed: int) -> list[int]:
 def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
     """Return the arguments of TRL's `GRPOConfig` for `config`.
 
-    All arguments that affect the result are set, because the defaults may change with TRL's
-    version.
+    All arguments that affect the result are set, because TRL's defaults may change.
     """
     from workbench.training.trl_common import process_state, trainer_arguments
 

@@ -61,12 +61,12 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     With `importance_sampling=trajectory` and `loss_type=grpo`, the loss is the mean over responses
     of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), KnowRL's surrogate objective (arXiv 2506.19807). A is the
     advantage of a response, ε the setting `clip`, and ϱ ≤ `MAX_TRAJECTORY_RATIO` the probability
-    ratio of the whole response. The other loss types weigh responses by their lengths.
+    ratio of the whole response.
 
     Args:
-        trainee: the policy. With the path "unsloth", it has its own forward pass and loss.
+        trainee: the policy. With the path "unsloth", Unsloth computes the forward pass and the
+            loss.
         recorder: grades the rollouts and stores them.
-        questions: the training questions; column `number` of the data set is an index into them.
     """
 
     loss_called = False  # whether `_compute_loss` of this class has run
@@ -139,11 +139,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def with_redraws(
         self, prompt_ids: list[list[int]], completions: list[list[int]]
     ) -> list[list[int]]:
-        """Sample each group with equal rewards again, and return the completions of all groups.
+        """Sample each group of equal rewards again, up to `redraws` times; return all completions.
 
-        A group whose rewards are all equal has advantages of 0. It is sampled again, up to
-        `redraws` times. DAPO (arXiv 2503.14476, section 3.2) instead takes a group of another
-        question. The replaced samples are not stored.
+        Such a group has advantages of 0. DAPO (arXiv 2503.14476, section 3.2) instead takes a group
+        of another question. The replaced samples are not stored.
         """
         size, tokenizer = self.config.group_size, self.processing_class
         for _ in range(self.config.redraws):
@@ -172,7 +171,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> list[float | None]:
         """TRL's reward function: grade the completions and return their rewards.
 
-        A reward is None if the response is left out of the training.
+        A response that is left out of the training has the reward None.
         """
         step = self.state.global_step // self.config.iterations + 1
         self.feedbacks = self.recorder.grade_responses(
@@ -184,10 +183,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def as_responses(
         self, completion_ids: list[list[int]], number: list[int], step: int
     ) -> list[Response]:
-        """Return the completions as `Response` values.
-
-        Group names are assigned for all processes together, because a group may be split between
-        two processes.
+        """Return the completions as `Response` values, with their groups and sample numbers.
 
         Args:
             number: the index of each completion's question.
@@ -199,6 +195,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
                 f"TRL must repeat each question {size} times in a row, not: {numbers}"
             )
         questions = [self.questions[index] for index in numbers]
+        # for all processes together, because a group may be split between two processes
         names = list(grouped(questions, step, size, self.group_counts))
         tokenizer = self.processing_class
         return [
@@ -214,7 +211,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         ]
 
     def own_rows(self, count: int) -> slice:
-        """Return where this process's rows are in the concatenated rows of all processes.
+        """Return the slice of this process's rows in the concatenated rows of all processes.
 
         Each process has `count` rows.
         """
@@ -235,11 +232,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
-        """Return the graded batch with advantages and a new tensor `row`, (B).
+        """Return TRL's batch with our advantages, (B, T), and a new tensor `row`, (B).
 
-        The advantages are (B, T). For the estimators in `TRL_SCALES`, they are TRL's own, (B).
-        `row` has the index of each response in `self.responses`. The tokens of responses without a
-        reward are masked.
+        For the estimators `group` and `centred`, the advantages are TRL's own, (B). `row` has the
+        index of each response in `self.responses`. The tokens of responses without a reward are
+        masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
         name = estimator(self.config)
@@ -278,10 +275,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def compute_loss(
         self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
-        """Overridden for Unsloth: record the inputs of the loss, and convert them to its form.
-
-        Unsloth's trainer computes the loss here and does not call `_compute_loss`.
-        """
+        """Overridden for Unsloth, which computes the loss here: record and convert its inputs."""
         if not self.plain:
             self.record_loss_inputs(unsloth_hooks.right_aligned(inputs))
             inputs = unsloth_hooks.loss_inputs(inputs)
@@ -365,7 +359,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
-        """Collect the logs of an optimizer step; if it ends the training step, record the means."""
+        """Collect the logs of an optimizer step; after a training step, record their means."""
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return

@@ -49,8 +49,7 @@ def import_unsloth_first() -> bool:
     """Import Unsloth if it runs here, and return whether it was imported.
 
     Call this before TRL is first imported, because Unsloth patches TRL. If the import fails, the
-    result is False, and policies are loaded by transformers and PEFT. All exceptions are caught,
-    because Unsloth raises many types for an unsuitable driver or version.
+    result is False.
     """
     # UNSLOTH_ALLOW_CPU is Unsloth's switch for tests of its trainer without a GPU. Then the model
     # is still loaded by transformers and PEFT, because `FastLanguageModel` needs CUDA.
@@ -70,7 +69,7 @@ def import_unsloth_first() -> bool:
 
             torch._dynamo.config.disable = True
         import unsloth  # noqa: F401
-    except Exception as error:  # see the docstring
+    except Exception as error:  # it raises many types for an unsuitable driver or version
         if not isinstance(error, ModuleNotFoundError):
             print(
                 f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}",
@@ -118,15 +117,14 @@ def load_trainee(
     does not change the model's outputs.
 
     Args:
-        max_length: largest number of tokens of prompt and response together; only Unsloth needs it.
+        max_length: largest number of tokens of prompt and response together; only for Unsloth.
         unsloth: None uses Unsloth if it runs here; True requires it, False excludes it.
-        gradient_checkpointing: recompute activations in the backward pass, in layers that are in
-            training mode.
-        lora: further fields of `workbench.training.settings.LoRA`.
+        gradient_checkpointing: recompute activations in the backward pass, to save memory.
+        lora: further fields of `workbench.training.settings.LoRA`, such as `lora_r`.
 
     Raises:
         WorkbenchError: the policy cannot be loaded, it does not support gradient checkpointing, or
-            this machine cannot hold a base in 4 bits.
+            this machine cannot hold weights in 4 bits.
         RuntimeError: Unsloth is required and does not run here.
     """
     import torch
@@ -220,13 +218,11 @@ def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Tra
 
 
 def positions(policy: str, wanted: int) -> int:
-    """Return the smaller of `wanted` and the context length of `policy`, both in tokens.
-
-    For longer inputs Unsloth would rescale the position encoding, which changes the policy.
-    """
+    """Return the smaller of `wanted` and the context length of `policy`, both in tokens."""
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(policy, trust_remote_code=False).get_text_config()
+    # for longer inputs Unsloth would rescale the position encoding, which changes the policy
     return min(wanted, getattr(config, "max_position_embeddings", None) or wanted)
 
 
@@ -241,8 +237,7 @@ def save_policy(
     The digests of the files are stored with them, so that loading detects damage.
 
     Args:
-        more: function that writes further files to the given folder; called before the digests are
-            computed.
+        more: function that writes further files to the folder that it gets as its argument.
     """
     partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)
@@ -259,8 +254,8 @@ def save_policy(
 def save_merged(trainee: Trainee, out: Path) -> None:
     """Merge the adapter into the base model, and save this full checkpoint to `out/policy`.
 
-    The folder is written completely or not at all. An adapter that was trained on 4-bit weights is
-    merged into the original weights of the base model, and the result is saved in bfloat16.
+    The folder is written completely or not at all. If the base was in 4 bits, the adapter is merged
+    into its original weights, and the result is saved in bfloat16.
     """
     import torch
 
@@ -276,12 +271,10 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> None:
-    """Raise a WorkbenchError if `config` sets `load_in_4bit`, which this machine does not support.
-
-    It needs a GPU and bitsandbytes.
+    """Raise a WorkbenchError if `config` sets `load_in_4bit` and this machine does not support it.
 
     Args:
-        idle: paths of fields and parts that this run does not use; they are not checked.
+        idle: dotted paths of settings that this run does not use, such as "dpo"; not checked.
     """
     unused = {leaf for name in idle for leaf in leaves(config, name)}
     for path, value, _ in settings(config):
@@ -292,7 +285,7 @@ def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> 
 def check_machine(name: str = "load_in_4bit") -> None:
     """Raise a WorkbenchError if this machine cannot hold weights in 4 bits.
 
-    Such weights need a GPU and bitsandbytes. `name` is the setting's name in the message.
+    They need a GPU and bitsandbytes. `name` is the setting's name in the message.
     """
     if not has_gpu():
         raise WorkbenchError(
@@ -345,8 +338,7 @@ def patch_grpo() -> None:
 def with_unsloth_methods(model: "PeftModel") -> "PeftModel":
     """Return `model` after adding the attributes that Unsloth's trainer expects.
 
-    These are two methods of `FastLanguageModel` and a flag for float32. Without the flag the
-    trainer would compute in half precision.
+    They are the methods `for_training` and `for_inference`, and a flag for computation in float32.
     """
     from unsloth import FastLanguageModel
 

@@ -109,7 +109,8 @@ def offline_stage(
     Args:
         make: function that is called with the stage's job when the stage runs, and returns the
             training rows and their `Card`. The card is stored as `card.json` in the stage's folder.
-        merged: save a full checkpoint, from which another stage can start.
+        merged: save a full checkpoint instead of an adapter, so that another stage can start from
+            it.
         name: name of the stage, by default "sft" or "dpo".
         cache_key: see `Stage`.
 
@@ -127,9 +128,10 @@ def offline_stage(
 
 
 def steps_of(passes: Passes, rows: int) -> int:
-    """Return the number of steps of a training on `rows` rows.
+    """Return the number of training steps: `passes.steps`, or else those of `passes.epochs`.
 
-    The last batch is filled with rows of a further pass if necessary *(ours)*.
+    `rows` is the number of rows. An incomplete last batch is filled with rows of a further pass
+    *(ours)*.
     """
     return passes.steps or math.ceil((passes.epochs or 1.0) * rows / passes.batch)
 
@@ -218,7 +220,7 @@ def train_offline(
 def length_of(row: JsonMapping) -> int:
     """Return the number of tokens of the prompt and the answer in an encoded row.
 
-    Encoded rows are from `example_ids` or `pair_ids`. For a DPO pair, the longer answer counts.
+    For a DPO pair, the longer answer counts.
     """
     if "input_ids" in row:
         return len(row["input_ids"])
@@ -304,16 +306,15 @@ def weighted_loss(
 ) -> Tensor:
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
-    A token with probability p has the loss w · (−log p) in a row with weight w > 0. In a row with w
-    < 0 it has |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). The
-    unlikelihood applies to all labelled tokens of the row, as in FoRAG's baseline (arXiv
-    2406.13779, section 6.3).
+    With weight w > 0, a token of probability p has the loss w · (−log p). With w < 0 it has |w| ·
+    (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). All labelled tokens of a
+    row count, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
 
     Args:
         labels_BT: the token ids; `IGNORED` for tokens without loss.
         weights_B: the weight w of each row.
-        tokens: number of tokens with loss in the whole training step, of which the batch may be a
-            part.
+        tokens: number of tokens with loss in the whole training step; the batch may be a part of
+            it.
     """
     import torch
     from trl.trainer.utils import selective_log_softmax

@@ -1,9 +1,8 @@
 """Select SFT rows and DPO pairs from graded responses, by the rules of the papers' baselines.
 
 Each rule is a function. It returns training rows and a `Card`, which counts the questions and
-samples that were left out. A response that could not be graded, is empty or was cut off is in no
-row. A cut-off text would teach the policy to stop early *(ours)*. Random choices depend only on
-`seed` and the question.
+samples that were left out. A response that could not be graded, is empty or was cut off *(ours)* is
+in no row. Random choices depend only on `seed` and the question.
 """
 
 import random
@@ -68,8 +67,7 @@ def none_correct(samples: Sequence[Feedback]) -> bool:
     """Return whether no sample of a question is correct.
 
     Such a question is out of the policy's knowledge (TruthRL, arXiv 2509.25760, section 3.1, with
-    256 samples). A sample that could not be graded might be correct. The rules therefore leave out
-    a question that has such a sample and no correct one.
+    256 samples).
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
@@ -129,9 +127,8 @@ def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pa
     """Return TruthRL's DPO pairs (appendix A), at most one for each question, and their `Card`.
 
     The rejected answer is a wrong sample. The preferred answer is a correct sample, or an
-    abstention if the question is out of the policy's knowledge. This abstention is one of the
-    samples, or `ABSTENTION` if no sample abstains *(ours)*. A question has no pair if it has no
-    wrong sample, or if all its correct samples were cut off.
+    abstention if the question is out of the policy's knowledge. If no sample abstains, the
+    abstention is `ABSTENTION` *(ours)*. A question without a wrong sample has no pair.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
@@ -160,9 +157,9 @@ def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pa
 def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], Card]:
     """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765), and their `Card`.
 
-    A pair prefers the sample of a question with the highest reward to the sample with the lowest. A
-    question whose samples have equal rewards has no pair. The paper takes 8 samples of each
-    question.
+    For each question, the preferred answer is the sample with the highest reward, the rejected
+    answer the sample with the lowest. If they are equal, there is no pair. The paper takes 8
+    samples of each question.
     """
 
     def value(sample: Feedback) -> float:
@@ -187,8 +184,8 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
     """Return SFT rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3), and their `Card`.
 
-    The baseline "filtered MLE" trains on the responses in which every sentence is factual. The
-    baseline "unlikelihood", with `unlearn` above 0, also has the other responses, with the weight
+    With `unlearn=0` ("filtered MLE"), the rows are the responses in which every sentence is
+    factual. Otherwise ("unlikelihood"), the other responses are rows too, with the weight
     −`unlearn`.
     """
     reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
@@ -327,7 +324,7 @@ def _gold(question: Question) -> str:
 
 def _unlearnable(sample: Feedback) -> str:
     if sample.response.finish != "stop":
-        return "cut off"
+        return "cut off"  # its text would teach the policy to stop early
     return "" if sample.response.text.strip() else "empty"
 
 

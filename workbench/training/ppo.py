@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 class PPO:
     """Settings of a PPO run.
 
-    The defaults are from RLFH's released code *(code)*, for the settings that it has. The defaults
-    of the adapter are ours.
+    The defaults are from RLFH's released code *(code)*, except those of the adapter and of settings
+    that the code lacks.
     """
 
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
@@ -125,9 +125,8 @@ def train_ppo(
 ) -> Status:
     """Train `policy` on `questions`, and save the adapter to `out/policy`.
 
-    If the run folder `out` has checkpoints, the training resumes from the last one. Only
-    checkpoints contain the value head, because it is not needed after the training. Stored rollouts
-    have the same fields as in `train_grpo`, and `values`: the critic's value of each token.
+    If the run folder `out` has checkpoints, the training resumes from the last one. The value head
+    is saved only in checkpoints. Stored rollouts have the critic's value of each token as `values`.
 
     Args:
         grade: grades responses; `feedback.rewards[method].tokens` has a reward for each token. A

@@ -76,10 +76,8 @@ class MetricsLog:
         self.handling.__exit__(None, None, None)
 
     def begin(self) -> None:
-        """Exclude all objects loaded so far from garbage collection, to save time.
-
-        The rows of a step trigger many collections, and each would scan the objects of the model.
-        """
+        """Exclude all objects loaded so far from garbage collection, to save time."""
+        # a step's rows trigger many collections, and each would scan the objects of the model
         gc.freeze()
 
     def _stop(self, *_: object) -> None:
@@ -95,7 +93,7 @@ class MetricsLog:
         return seconds
 
     def write(self, row: JsonMapping) -> None:
-        """Append a step's row to metrics.jsonl; print about ten progress lines in a training."""
+        """Append a step's row to metrics.jsonl; print progress in about ten steps of a training."""
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
@@ -171,9 +169,7 @@ class RolloutRecorder(MetricsLog):
         super().__exit__(*error)
 
     def grade_responses(self, responses: Sequence[Response], step: int) -> list[Feedback]:
-        """Grade responses of a step and return their feedback.
-
-        The feedback is not stored before `log` is called or an exception ends the training.
+        """Grade responses of a step and return their feedback, which `log` stores later.
 
         Raises:
             TooManyFailures: more than `max_failed` of the step's responses so far have no reward.
@@ -197,13 +193,12 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store a finished step's graded responses, and append its metrics to metrics.jsonl.
 
-        In two runs with the same inputs, only the fields that begin with "seconds" differ. The
-        field `ratio_change` is the mean of |probability ratio − 1| over the tokens in the last
-        update. If each batch is used for only one update, it is 0, and clipping has no effect.
+        The field `ratio_change` is the mean of |probability ratio − 1| over the tokens, at their
+        last update. If a step has only one update, it is 0, and clipping has no effect.
 
         Args:
             logs: the trainer's means over the step, by the names in `LOGGED`.
-            responses: the responses that `grade_responses` graded, in the same order, now with the
+            responses: the responses given to `grade_responses`, in the same order, now with the
                 statistics of their tokens.
         """
         feedbacks = self.gather(
@@ -223,6 +218,7 @@ class RolloutRecorder(MetricsLog):
             "ratio_change": mean(
                 [abs(ratio - 1) for feedback in feedbacks for ratio in feedback.response.ratios]
             ),
+            # in two runs with the same inputs, only the following fields differ
             "seconds": round(total, 3),
             "seconds_generation": round(parts["generation"], 3),
             "seconds_grading": round(parts["grading"], 3),

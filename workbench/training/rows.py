@@ -56,8 +56,6 @@ class Pair:
 class Card:
     """The origin of training rows: the rule that made them from graded responses, and its counts.
 
-    A question without a row counts as dropped. A sample that is in no row counts as dropped too.
-
     Attributes:
         rule: name of the rule, such as "rft".
         questions: number of questions that the rule read.
@@ -92,15 +90,11 @@ class HasQuestion(Protocol):
 def encode_example(
     tokenizer: "PreTrainedTokenizerBase", question: Question, text: str, prompt: Ids | None = None
 ) -> tuple[Ids, Ids]:
-    """Return the token ids of a question's prompt, and of `text` as an answer with the end token.
+    """Return the token ids of a question's prompt, and of `text` as its answer with the end token.
 
     The ids of `text` are those that the policy would generate, with the white space that the chat
-    template adds before an answer. Special cases:
-
-    * If the prompt ends with an open tag such as "<think>", and `text` begins with the same tag,
-      the tag is not repeated.
-    * If the template changes `text` in another way (some templates remove the thinking), `text` is
-      encoded without the template.
+    template adds before an answer. If the prompt ends with an open tag such as "<think>", and
+    `text` begins with the same tag, the tag is not repeated.
 
     Args:
         prompt: token ids of the prompt; None to encode it here.
@@ -130,14 +124,14 @@ def _encoded(tokenizer: "PreTrainedTokenizerBase", text: str) -> Ids:
 def example_ids(tokenizer: "PreTrainedTokenizerBase", row: Example) -> JsonObject:
     """Return the encoded form of a row for TRL's SFT: `input_ids`, `labels` and `weight`.
 
-    Labels are token ids, and `IGNORED` for tokens without loss. The end token of a text to unlearn
-    has no loss *(ours)*: the text is wrong, not its end.
+    Labels are token ids, and `IGNORED` for tokens without loss: the prompt, and the end token of a
+    text to unlearn *(ours)*.
     """
     prompt, answer = encode_example(tokenizer, row.question, row.text)
     # only the answer is learnt, not the prompt
     labels = [IGNORED] * len(prompt) + answer
     if row.weight < 0:
-        labels[-1] = IGNORED
+        labels[-1] = IGNORED  # the text is wrong, not its end
     return {"input_ids": prompt + answer, "labels": labels, "weight": row.weight}
 
 
@@ -208,7 +202,7 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
     Args:
         count: number of rows, including those that are too long.
         used: the encoded rows that the training uses.
-        steps: number of training steps, which must be equal too.
+        steps: number of training steps, which is compared too.
 
     Raises:
         WorkbenchError: the training was started with other rows or another number of steps.
@@ -229,17 +223,17 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 def keep_identity(
     out: Path, name: str, identity: JsonMapping, what: str, began: bool = False
 ) -> None:
-    """Store the identity of the results in `out`, or check that it equals the stored identity.
+    """Store what determines the results in `out`, or check that the stored value is equal.
 
     Args:
-        name: file name for the identity in `out`.
-        identity: everything that determines the results, such as policy, questions and settings.
-        what: for the error message: what `out` holds if the identities differ, such as "other
-            samples".
+        name: name of the file in `out`.
+        identity: the value to store, such as policy, questions and settings.
+        what: what `out` holds if the values differ, such as "other samples", for the error message.
         began: whether the folder already contains results.
 
     Raises:
-        WorkbenchError: the folder has another identity, or it has results but no identity.
+        WorkbenchError: the stored value is another one, or there are results without a stored
+            value.
     """
     # as JSON, in which tuples are lists, so that it can be compared with the stored identity
     identity, stored = json.loads(json.dumps(identity)), read_json(out / name)

@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
     """Sample a completion for each prompt, with its end token, from the current weights.
 
-    Equal prompts are computed once. The seed comes from torch's global random state, which
-    checkpoints store, so a resumed run samples the same tokens. Several processes use the seed of
-    the first process, and together they sample the tokens that a single process would sample.
+    The seed comes from torch's global random state, which checkpoints store, so a resumed run
+    samples the same tokens. Several processes together sample the tokens that a single process
+    would sample.
 
     Raises:
-        WorkbenchError: several processes train a model that only transformers can sample from. All
-            processes would then draw the same random numbers.
+        WorkbenchError: several processes train a model that only transformers can sample from.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -48,6 +47,7 @@ def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> l
     with unwrap_model_for_generation(
         trainer.model_wrapped, trainer.accelerator, generation_kwargs=settings
     ) as model:
+        # with transformers, all processes would draw the same random numbers
         if rows and plain_model(model) is None:
             raise WorkbenchError(
                 f"several processes cannot sample from a {type(model).__name__}: train it in a"
@@ -74,9 +74,9 @@ def shares(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the seed of the first process, and the positions of this process's prompts.
 
-    The prompts of all processes are sorted from the longest to the shortest, which is the order in
-    which a single process would decode them. The positions are indices into this sorted list. With
-    a single process, the result is (`seed`, ()).
+    The positions are indices into the prompts of all processes, sorted from the longest to the
+    shortest as a single process would decode them. With a single process, the result is (`seed`,
+    ()).
     """
     if accelerator.num_processes == 1:
         return seed, ()
@@ -125,8 +125,7 @@ def grouped(
 
     Args:
         questions: the question of each response.
-        size: responses in a group, which follow each other; None if all responses to a question in
-            this call are one group.
+        size: number of successive responses that form a group; None: all responses to a question.
         counts: number of groups with each name in earlier calls; updated by this call.
     """
     counts = Counter() if counts is None else counts

@@ -1,8 +1,8 @@
 """Score segments of responses with a reward model (FoRAG, arXiv 2406.13779, section 5.2).
 
 A reward model is a language model with a scalar head; it is also saved and loaded here. All
-segments of a response share one forward pass. The paper uses a pass for each segment, which makes
-its subclaim version two thirds slower.
+segments of a response share one forward pass. The paper uses a pass for each segment, so its
+subclaim version is two thirds slower.
 """
 
 import os
@@ -63,8 +63,8 @@ def as_whole(
     The question is used without its system prompt and passages.
 
     Args:
-        specials: special tokens that end a turn, as text. The characters of such a token in `text`
-            are separated by spaces, because the tokenizer would read them as the end of the turn.
+        specials: special tokens, such as "<|im_end|>". Where one occurs in `text`, spaces are put
+            between its characters, so that it is encoded as text.
     """
     for token in specials:
         text = text.replace(token, " ".join(token))
@@ -129,10 +129,7 @@ class Scorer:
         return EncodedRow([*prompt, *ids], places, [segment.target for segment in row.segments])
 
     def logits(self, rows: Sequence[EncodedRow]) -> "torch.Tensor":
-        """Return the logits of all segments of the rows, (S,), from one forward pass.
-
-        S is the number of segments. They are in the order of the rows.
-        """
+        """Return the logits of all segments of the rows, in order, (S,), from one forward pass."""
         import torch
 
         ids = [row.ids for row in rows]
@@ -156,7 +153,7 @@ class Scorer:
         The result is () for a row of more than `longest` tokens.
 
         Args:
-            batch: least number of rows in a forward pass; see `passes`.
+            batch: number of rows in a forward pass; more if the rows are short.
         """
         import torch
 
@@ -176,9 +173,8 @@ def passes(
 ) -> list[list[int]]:
     """Split rows into forward passes, and return the indices of the rows of each pass.
 
-    A pass has `batch` rows of similar length. It has more rows if they have at most `tokens` tokens
-    together, with padding. The last pass may have fewer. Rows of more than `longest` tokens are
-    left out.
+    A pass has `batch` rows of similar length, or more if they have at most `tokens` tokens in
+    total, with padding. Rows of more than `longest` tokens are left out.
 
     Args:
         lengths: number of tokens of each row.
@@ -273,7 +269,7 @@ def check_room(
 ) -> None:
     """Raise a WorkbenchError if the `max_length` of a reward model is too small for this policy.
 
-    It must be at least the longest prompt of the questions plus `max_new_tokens`, in tokens.
+    The longest prompt of the questions and `max_new_tokens` more tokens must fit.
 
     Args:
         models: settings of the reward models to train (`RewardModel`) by name, such as

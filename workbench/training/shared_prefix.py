@@ -22,8 +22,8 @@ def shared_prefix(model: "PreTrainedModel") -> "Callable[..., CausalLMOutput]":
     """Return a replacement for `model` that computes each distinct prompt of a batch once.
 
     The replacement is called like `model` and returns the last `logits_to_keep` logits, which are
-    equal to those of `model` except for rounding. Some models are returned unchanged: models with
-    gradient checkpointing, and models that cache more than keys and values.
+    equal to those of `model` except for rounding. Some models are returned unchanged, such as
+    models with gradient checkpointing.
     """
     plain = plain_model(model)
     if (

@@ -43,13 +43,12 @@ class Stage:
         run: does the training, from where an earlier call stopped. Returns "done", or "interrupted"
             if the user stopped it.
         steps: number of training steps, each a row in metrics.jsonl; None if not known in advance.
-        plain: requires TRL's unchanged trainer. Unsloth patches TRL for the whole process, so it is
-            not imported for a run with such a stage.
+        plain: True if the stage needs TRL's unpatched trainer; Unsloth is not imported for its run.
         check: called with the initial policy of a run before any work; raises a WorkbenchError if
             the stage cannot use that policy.
         cache_key: the part of the run's config that determines the stage's result, as JSON. Runs of
-            a queue with equal keys for this stage and all earlier stages share its result. None if
-            the result is not shared.
+            a queue whose keys for this stage and all earlier stages are equal share its result.
+            None: not shared.
     """
 
     name: str
@@ -77,8 +76,8 @@ def training(
     Args:
         name: name of the stage.
         train: a trainer, such as `train_grpo`.
-        inputs: function from the stage's job to the training questions and the function that grades
-            responses; called when the stage runs.
+        inputs: function that returns the training questions and the grading function for the
+            stage's job; called when the stage runs.
         method: name of the reward to train on.
         plain: see `Stage`.
     """
@@ -92,7 +91,7 @@ def training(
 def order(count: int, length: int, seed: int) -> list[int]:
     """Return `length` indices below `count`: random permutations of all indices, in succession.
 
-    The last permutation may be cut off.
+    For example, count 3 and length 5 may give [2, 0, 1, 1, 2].
     """
     # the text in the seed keeps this generator different from other uses of the run's seed
     rng = random.Random(f"order-{seed}")

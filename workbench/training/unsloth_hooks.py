@@ -28,8 +28,7 @@ STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
     """Return the argument `unsloth` for `load_trainee`.
 
-    It is False if `config` has settings that Unsloth's trainer lacks, because it has its own loss
-    and its own sampling. Otherwise `unsloth` is returned.
+    It is False if `config` has settings that Unsloth's trainer lacks, otherwise `unsloth`.
 
     Raises:
         WorkbenchError: the config has such settings, and Unsloth is required or already imported.
@@ -64,17 +63,18 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
 def loss_inputs(batch: Batch) -> dict[str, Tensor]:
     """Return the batch in the form that Unsloth's loss reads.
 
-    Unsloth computes the completion mask again from the ids. The only mask that it reads from the
-    batch is `tool_mask`, so our completion mask is passed under that name. Advantages are moved to
-    Unsloth's columns.
+    Advantages are moved to Unsloth's columns, and the completion mask is copied to `tool_mask`.
     """
+    # Unsloth computes the completion mask again from the ids. The only mask that it reads from the
+    # batch is `tool_mask`.
     return {**batch, "advantages": left_aligned(batch), "tool_mask": batch["completion_mask"]}
 
 
 def left_aligned(batch: Batch) -> Tensor:
     """Return the advantages of a batch in Unsloth's columns, (B, T + W).
 
-    Advantages per response, (B,), are returned unchanged. For W, see the top of this file.
+    W is the largest left padding of a prompt. Advantages per response, (B,), are returned
+    unchanged.
     """
     advantages_BT = batch["advantages"]
     if advantages_BT.dim() == 1:
@@ -87,7 +87,7 @@ def left_aligned(batch: Batch) -> Tensor:
 def right_aligned(batch: Batch) -> dict[str, Tensor]:
     """Return the batch with its stored log-probabilities in TRL's columns, (B, T).
 
-    In `batch` they are in Unsloth's columns, (B, T + W), see the top of this file.
+    In `batch` they are in Unsloth's columns, (B, T + W). W is the largest left padding of a prompt.
     """
     columns_BT, _ = _columns(batch)
     return {

@@ -177,8 +177,6 @@ def map_chunks(
 ) -> Iterator[list[Result]]:
     """Yield the list of results of each chunk, in the order of the chunks.
 
-    The function starts Ray, or connects to a running cluster, by `ray_session`.
-
     If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
     one by one. If two more processes die on the same item, its result is `failed(item, failure)`.
 
@@ -210,9 +208,9 @@ def _make_once(pickled: bytes) -> Work[object, object]:
 def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
     """Process one chunk in a Ray process, and return a result for each item.
 
-    `pickled` is the pickled argument `make` of `map_chunks`; each process calls `make` once. This
-    function is at the top level of the module, because Ray pickles it by reference.
+    `pickled` is the pickled argument `make` of `map_chunks`; each process calls `make` once.
     """
+    # at the top level of the module, because Ray pickles this function by reference
     return _make_once(pickled)(items)
 
 

@@ -78,7 +78,7 @@ def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]
     """Return minimum, maximum and step of the inspector's control for the numeric field `name`.
 
     Without a declared range, the control has 30 steps on each side of 0. The step follows from the
-    default value: 0.01 for a default from 0.1 to 1, 0.1 for a default from 1 to 10.
+    default value: 0.01 for a default of 0.5, 0.1 for 5.
     """
     spec = next(f for f in fields(config) if f.name == name)
     if spec.metadata.get("range"):
@@ -111,9 +111,8 @@ def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str,
 def find(config: DataclassInstance, path: str) -> list[str]:
     """Return the full paths of the fields that `path` means, or [] if there are none.
 
-    For example, "learning_rate" may mean ["grpo.optim.learning_rate"]. `path` may leave out names
-    of parts, so several fields may match. A field of the config itself takes precedence over the
-    fields of its parts.
+    For example, "learning_rate" may mean ["grpo.optim.learning_rate"]. Several fields may match,
+    but a field of the config itself takes precedence over fields of its parts.
     """
     inner = parts(config)
     head, _, rest = path.partition(".")
@@ -132,20 +131,20 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields of the part at `path`; for a field, see `find`."""
+    """Return the full paths of all fields of a part such as "grpo"; for a field, see `find`."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 
 
 def get(config: DataclassInstance, path: str) -> Any:
-    """Return the value of the field or part at a full path."""
+    """Return the value at a full path such as "grpo.optim.learning_rate"."""
     for name in path.split("."):
         config = getattr(config, name)
     return config
 
 
 def put(config: Config, path: str, value: object) -> Config:
-    """Return a copy of `config` in which the field or part at a full path is `value`."""
+    """Return a copy of `config` with `value` at a full path such as "grpo.beta"."""
     head, _, rest = path.partition(".")
     return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})
 

@@ -36,8 +36,7 @@ from workbench.types import (
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
     """Return the verdict on a claim that its judge cannot read.
 
-    P(true) is 0 and the informativeness is the lowest. A method therefore never rewards an
-    unreadable claim more than no claim.
+    P(true) is 0 and the informativeness is the lowest.
 
     Args:
         target: the claim, such as "claim:0".
@@ -45,6 +44,7 @@ def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict
         by: name of the judge.
         label: label of the verdict, "vague" or "wrong".
     """
+    # so a method never rewards an unreadable claim more than no claim
     return Verdict(
         target, "fact", label, p=0.0, informativeness=USELESS, evidence=({UNPARSED: reason},), by=by
     )

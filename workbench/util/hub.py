@@ -29,8 +29,7 @@ PICKLES = {
 def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
     """Return the model `load(name, **options)`, from local files if possible, else from the hub.
 
-    Local files are the folder `name` or the Hugging Face cache. Code in the repository is never
-    run.
+    Local files are the folder `name` or the Hugging Face cache.
 
     Raises:
         OSError: the hub cannot be reached or has no such model. Other exceptions of the loader
@@ -87,7 +86,7 @@ def dataset(
 def check_no_pickle(files: Iterable[Path]) -> None:
     """Check that each pickle of weights in `files` has a safetensors file in the same folder.
 
-    Loaders then read the safetensors file. Reading a pickle may run its code.
+    Loaders then do not read the pickle, which may run code.
 
     Raises:
         WorkbenchError: a pickle has no safetensors file.
@@ -107,8 +106,9 @@ def check_adapter(adapter: Path) -> None:
 
     Raises:
         WorkbenchError: the weights are missing or pickled, or the configuration is not that of a
-            plain LoRA adapter. (Other adapters can name a module, which PEFT would import and run.)
+            plain LoRA adapter.
     """
+    # other adapters can name a module, which PEFT would import and run
     check_no_pickle(sorted(adapter.glob("*.bin")))
     if not (adapter / "adapter_model.safetensors").is_file():
         raise WorkbenchError(

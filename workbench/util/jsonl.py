@@ -123,8 +123,7 @@ def open_append(path: Path | str) -> BinaryIO:
 def encodable(text: str) -> str:
     """Return `text` with each lone surrogate replaced by U+FFFD; positions do not change.
 
-    Decoding a cut byte sequence may give a lone surrogate. UTF-8 cannot encode it, and tokenizers
-    refuse it.
+    UTF-8 cannot encode lone surrogates, and tokenizers refuse them.
     """
     return _SURROGATE.sub("\ufffd", text)
 
@@ -143,7 +142,7 @@ def unique_keys(pairs: Sequence[tuple[str, object]]) -> JsonObject:
     """Return the dict of (key, value) pairs, for `json.loads(…, object_pairs_hook=unique_keys)`.
 
     Raises:
-        ValueError: a key occurs twice, so a value would be lost.
+        ValueError: a key occurs twice.
     """
     row = dict(pairs)
     if len(row) < len(pairs):
@@ -161,7 +160,7 @@ def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first")
         unpacked: the remedy for a compressed file.
 
     Raises:
-        WorkbenchError: the file is in UTF-16, as some editors save text, or compressed.
+        WorkbenchError: the file is encoded as UTF-16, or compressed.
     """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (
         len(head) > 1 and (head[0] == 0) != (head[1] == 0)  # ASCII in UTF-16 without a mark

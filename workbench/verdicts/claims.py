@@ -29,7 +29,7 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims to which the extractor has not given a verdict of `aspect="fact"`."""
+    """Return the claims that have no verdict with `aspect="fact"` from the extractor."""
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
 
@@ -40,15 +40,14 @@ def retrieve(
     k: int = 5,
     narrow: bool = True,
 ) -> list[Evidence]:
-    """Return, for each (response, claim) pair, the passages to compare the claim with.
+    """Return a list of passages to compare with the claim, for each (response, claim) pair.
 
-    If the response's question has passages, these are the `k` most similar to the claim, or all
-    with `narrow=False`. Otherwise they are the `k` best results of `search` among the pages with
-    the question's title. Without a title, `search` covers all pages. All claims share one call of
-    `search`.
+    If the question has passages, these are the `k` most similar to the claim, or all with
+    `narrow=False`. Otherwise, `search` finds the `k` best in the pages with the question's title
+    or, without a title, in all pages.
 
-    An entry of the result is an empty list if a search without title finds nothing. It is a
-    `Failure` if there is nothing to search, no page has the title, or the search fails.
+    The list is empty if nothing is found in all pages. It is replaced by a `Failure` if there is no
+    `search`, no page has the title, or the search fails.
     """
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
@@ -130,8 +129,8 @@ def _no_passages(message: str) -> Failure:
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     """Return the evidence of a verdict: `{"passage": id, "span": (start, end)}` for each passage.
 
-    The span has the character positions of the passage's sentence that shares most words with the
-    claim. It is None if no sentence shares a word with the claim.
+    The span is that of the sentence which shares most words with the claim; None if no sentence
+    shares a word.
     """
     claim_words = _words(claim)
     return tuple(
@@ -142,7 +141,7 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
 def nearest_sentences(claim: str, passages: Sequence[Passage]) -> list[Passage]:
     """Return the three sentences of `passages` that share most words with the claim.
 
-    Each result is a copy of the sentence's passage with the sentence as its text.
+    Each one is returned as a copy of its passage with only this sentence as text.
     """
     words = _words(claim)
     units = (

@@ -32,19 +32,17 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
 
     A rating does not depend on whether the claim is true. The first rule that fits decides:
 
-    * 1: the claim adds nothing. All its words are in the question, in the subject's name or empty
-      of content ("X is a country."). Or they are all in an earlier claim, or in a longer claim of
-      the same sentence. A denial also gets 1, unless the question is a yes/no question.
-    * 5: the claim has at least half of the question's content words, not counting its subject. If
-      the question has no other content words, a number or name together with the subject is enough.
-    * 4: the claim has some content word of the question.
+    * 1: the claim adds no content word to the question ("X is a country."), to an earlier claim or
+      to a longer claim of its sentence. A denial also gets 1, unless the question is yes/no.
+    * 5: the claim has at least half of the question's content words, not counting the subject. If
+      the question has no others, the subject and a number or name are enough.
+    * 4: the claim has the subject, or some content word of the question.
     * 3: the claim is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
 
-    The subject is the `title` if the question contains it, otherwise the name in the question: the
-    title may be the answer ("Canberra" for the capital of Australia). If the question has no name
-    and no other content word, the subject is the title.
+    The subject is the `title` if the question contains it, otherwise the name in the question.
     """
+    # the title may be the answer: "Canberra" for the capital of Australia
     words_asked = _content(question)
     names = _content(" ".join(re.findall(r"(?<=\s)[A-Z]\S*", question)))
     titled = _content(title) & words_asked

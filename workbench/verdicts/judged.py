@@ -46,15 +46,15 @@ def facts(
 ) -> Verify:
     """Return a function that labels claims by a language model (RLFH, arXiv 2406.12221, §3.1).
 
-    The judge gets one request per claim, with the claim, its passages (see `retrieve`) and the gold
-    answers as one more passage (tables 4 and 6). The judge replies correct, vague or wrong. In a
-    hedged sentence, correct becomes "hedged_correct" and wrong becomes "hedged_wrong". The verdicts
-    have `aspect="fact"`. Claims that the extractor has already labelled are skipped.
+    The judge gets one request per claim, with the claim's passages and the gold answers (tables 4
+    and 6). It replies correct, vague or wrong. In a hedged sentence, correct becomes
+    "hedged_correct" and wrong becomes "hedged_wrong". The verdicts have `aspect="fact"`. Claims
+    that the extractor has already labelled are skipped.
 
     * If `retrieve` fails for a claim, its verdict has an error of stage "retrieve".
     * If `retrieve` finds no passage for a claim, the claim is vague, without a request.
-    * If the rating fails, the labels stay. The response gets one more verdict, which has the error
-      and `aspect="informativeness"`.
+    * If the rating fails, the labels stay, and one more verdict with `aspect="informativeness"` has
+      the error.
 
     Args:
         judge: the language model.
@@ -138,11 +138,10 @@ def facts(
 def checklist(judge: Judge) -> Verify:
     """Return a function that labels checklist items (KLCF, arXiv 2509.23765, section 2.3).
 
-    The question's checklist has the facts that an answer should have, one per item. A language
-    model labels each item consistent, contradictory or missing in the answer, in one request per
-    response. In an empty answer every item is missing, without a request. A question without a
-    checklist gets no verdict. The verdicts have `aspect="checklist"` and the targets "item:0",
-    "item:1", ….
+    The question's checklist has the facts that an answer should have, one per item. With one
+    request per response, each item is labelled consistent, contradictory or missing in the answer.
+    A question without a checklist gets no verdict. The verdicts have `aspect="checklist"` and the
+    targets "item:0", "item:1", ….
     """
 
     def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -156,9 +155,9 @@ def checklist(judge: Judge) -> Verify:
 def claim_checklist(judge: Judge) -> Verify:
     """Return a function that compares each claim of an answer with the whole checklist.
 
-    A language model labels each claim consistent, contradictory or missing in the checklist, in one
-    request per response. Without a checklist every claim is missing, without a request. The
-    verdicts have `aspect="checklist"` and the targets "claim:ID". A variant of KLCF uses them.
+    With one request per response, a language model labels each claim consistent, contradictory or
+    missing in the checklist. Without a checklist, every claim is missing. The verdicts have
+    `aspect="checklist"` and the targets "claim:ID". A variant of KLCF uses them.
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
@@ -218,7 +217,7 @@ def is_idle(thought: str) -> bool:
     """Return whether a thinking section is empty or states nothing ("Hmm, let me think.") *(ours)*.
 
     A text with a statement or a number is not idle, even after an opening word, as in "Okay, she
-    was born in Paris". In doubt, the text is not idle.
+    was born in Paris".
     """
     return not any(_says(thought[start:end]) for start, end in sentences(thought))
 
@@ -265,7 +264,7 @@ def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
     Args:
         judge: the language model.
         in_doubt: if True, rules decide first. The judge is called only if their probability that
-            the answer is correct lies between the two values of `workbench.text.DOUBT`.
+            the answer is correct is from .1 to .9.
     """
 
     def rule_verdict(response: Response) -> Verdict | None:

@@ -110,7 +110,7 @@ class LLMJudge:
     def try_out(self) -> None:
         """Send one test question, so that a wrong URL or model fails before a long job.
 
-        The cache is not used: a cached reply would hide that the server does not respond.
+        The cache is not used.
 
         Raises:
             WorkbenchError: there is no server, it refuses the request, or its reply cannot be
@@ -118,6 +118,7 @@ class LLMJudge:
         """
         if self.first:
             self.first.try_out()
+        # a cached reply would hide that the server does not respond
         [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])
         if reply.error:
             raise WorkbenchError(

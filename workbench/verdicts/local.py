@@ -64,27 +64,18 @@ def warn_of_training() -> None:
 def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
     """Return a function that labels claims by the local verifier, a small entailment model.
 
-    The verdicts have `aspect="fact"`, a label, P(true), informativeness and evidence. A claim is
-    compared with all passages of its question. If the question has none, it is compared with the
-    `k` best passages that `search` finds in the pages of the question's title. Claims that already
-    have a label are skipped.
+    The verdicts have `aspect="fact"`, a label, P(true), evidence, and an informativeness rated by
+    rules (RLFH uses a model). A claim is compared with all passages of its question or, if there
+    are none, with the `k` best that `search` finds. Claims that already have a label are skipped.
 
     * The verdict on a claim without passages has an error of stage "retrieve".
-    * A claim that shares no word with any passage is vague.
-    * A claim that the verifier cannot read (`workbench.verifier.reading`) is vague, with the reason
-      in its evidence. The first claim in another language than English causes a warning.
-    * A claim in another script than Latin is vague. If the question is in another script too, the
-      verdict has an error of stage "verify".
+    * A claim that the verifier cannot read, such as one in French, is vague. The reason is in the
+      evidence.
+    * If claim and question are in another script than Latin, the verdict has an error.
+    * If the passages lack a number or name of the claim, the label is wrong and `p` is low.
     * A claim of a hedged sentence gets a hedged label.
-    * A claim may join two values ("won the prize in Physics in 1911") while another claim of the
-      same sentence has only one of them. The claim with both is correct only if a single sentence
-      of the evidence supports it. Otherwise the values may come from different statements.
-
-    `p` is the calibrated probability that the passages support the claim. If a rule finds that they
-    lack a number or name of the claim (`workbench.verifier.mentions`), the label is wrong and `p`
-    is capped.
-
-    Informativeness is rated by rules (`workbench.verdicts.informativeness`); RLFH uses a model.
+    * A claim may have two values, as in "won the prize in Physics in 1911". If another claim of the
+      sentence has only one, the longer claim is vague unless a single sentence supports it.
 
     Args:
         verifier: the local verifier.

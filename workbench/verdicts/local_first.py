@@ -7,13 +7,11 @@ from workbench.types import SUPPORTED, Checked, Claims, Response, Verify
 
 
 def local_first(local: Verify, judge: Verify) -> Verify:
-    """Return a function that labels claims by `local`, and by `judge` if `local` finds them
-    correct.
+    """Return a function that labels claims by `local`, then the correct ones again by `judge`.
 
-    The local verifier often accepts a claim that connects the right names by a wrong relation; a
-    language model does not. A claim that `local` calls vague or wrong keeps that verdict, without a
-    request. If `judge` fails on a claim, the verdict has its error and not the label of `local`.
-    The informativeness comes from `local`.
+    The local verifier often accepts a wrong relation between the right names; a language model does
+    not. If `judge` fails on a claim, the verdict has an error and no label. The informativeness
+    always comes from `local`.
 
     Args:
         local: the check by the local verifier.

@@ -14,10 +14,8 @@ def outcome(require_box: bool | None = False) -> Verify:
     * An abstention is `uncertain`, whatever the gold answer *(ours)*.
     * An answer that agrees with a gold answer is `correct`, and so is "invalid question" if the
       premise is false.
-    * Everything else is `incorrect`. This includes a missing final answer, and an answer that the
-      text after its box or tag retracts.
-    * If the question has no gold answers, the verdict has an error. This includes abstentions,
-      which would otherwise be the only responses with a reward.
+    * Any other answer is `incorrect`, and so is a missing or retracted one.
+    * If the question has no gold answers, the verdict has an error.
 
     `p` is the probability that a person accepts the answer (`workbench.text.probability`).
 

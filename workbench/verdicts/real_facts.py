@@ -1,6 +1,6 @@
 """Check claims about countries and cities by the table of real facts.
 
-Only claims in a known form ("The capital of X is Y") can be looked up; see `_FORMS`.
+Only claims in a known form ("The capital of X is Y") can be looked up.
 """
 
 import re
@@ -64,8 +64,8 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 def by_table(fact: Verify) -> Verify:
     """Return a function that labels claims by the table of real facts, if the table can decide.
 
-    All other claims keep the label of `fact`, another check of claims. The informativeness and the
-    passages in the evidence always come from `fact`.
+    All other claims keep the label of the check `fact`. Informativeness and passages always come
+    from `fact`.
     """
     return lambda batch: [
         replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))

@@ -35,13 +35,13 @@ IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 def world_facts(world: World) -> Verify:
     """Return a function that labels claims by the facts of the closed world (`aspect="fact"`).
 
-    A claim that is not a fact of the world is wrong. The informativeness of a claim, from 1 to 5,
-    is the highest importance of its facts. It is 1 if the claim is not about the question's
-    subject, or repeats an earlier claim of its section *(ours)*. Such a claim also gets a verdict
-    with `aspect="subject"`: "other" for another subject, "asked" for a repetition.
+    A claim that is not a fact of the world is wrong. Its informativeness, from 1 to 5, is the
+    highest importance of its facts. A claim about another subject than the question's, or a
+    repetition within a section, gets 1 *(ours)*. It also gets a verdict with `aspect="subject"` and
+    the label "other" (another subject) or "asked" (repetition).
 
-    If the question's `meta["evidence"]` is "passages", claims are compared with the question's
-    passages instead of the facts. A claim that they neither state nor contradict is then vague.
+    If the question's `meta["evidence"]` is "passages", claims are compared with its passages
+    instead. A claim that they neither state nor contradict is then vague.
     """
 
     def verdicts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
@@ -79,8 +79,7 @@ def world_reasoning(world: World) -> Verify:
     """Return a function that labels the thinking section good or poor (`aspect="reasoning"`).
 
     Reasoning is good if it has a true claim about the question's subject and no wrong claim
-    *(ours)*. A vague or unparsable claim, or one about another subject, does not make reasoning
-    good.
+    *(ours)*.
     """
     return _each_row(world, _reasoning)
 
@@ -89,8 +88,8 @@ def world_boundary(world: World) -> Verify:
     """Return a function that labels questions "known" or "unknown" (`aspect="out_of_knowledge"`).
 
     A question is "unknown" if it needs a fact that is in no pre-training document of the world. The
-    label is exact for policies trained on these documents. For other policies, it has to be
-    estimated from samples. A question that is not of this world gets a verdict with an error.
+    label is exact for policies trained on these documents. A question that is not of this world
+    gets a verdict with an error.
     """
     return _each_row(world, _boundary)
 
@@ -105,9 +104,9 @@ def _each_row(
 def world_question(world: World, question: Question) -> Question:
     """Return a question with the world's gold answers, kind, title and checklist added.
 
-    Values that the question already has are kept. A question is recognised by its text, and a
-    question about a single fact also by the other wordings that the world uses. A question that is
-    not recognised only gets a title: the entities in its text.
+    Values that the question already has are kept. A question is recognised by its text or, if it is
+    about a single fact, by another wording of the world. Any other question only gets a title: the
+    entities in its text.
     """
     known = _questions_by_text(world).get(_plain(question.text))
     if known is None:
@@ -125,7 +124,7 @@ def world_question(world: World, question: Question) -> Question:
 def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
     """Return the checklist of a long-form question: the important facts of its entities.
 
-    Each item is a sentence. A fact is important if its importance is at least `IMPORTANT`.
+    Each item is a sentence that states a fact with an importance of at least 3 (`IMPORTANT`).
     Questions with a short answer have no items.
     """
     if question.kind not in ("biography", "long_form"):

@@ -57,10 +57,8 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settings:
     """Return `settings` with fitted thresholds.
 
-    The thresholds `support` and `contradict` minimise the total `COST` of the labels that they
-    give, with equal weight for each class. Of equally good thresholds, the highest are taken.
-    `split` is the threshold from .2 to .5 that best separates supported claims from all others, by
-    balanced accuracy.
+    `support` and `contradict` minimise the cost of wrong labels (`COST`); each class has the same
+    weight. `split`, from .2 to .5, maximises the balanced accuracy of "supported or not".
 
     Args:
         p_NK: probabilities of the three classes, in the order of `LABELS`, for each of N rows.
@@ -90,7 +88,7 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
 def reliability(
     confidence: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray
 ) -> JsonObject:
-    """Return the expected calibration error ("ece") over `BINS` equal-width bins, and the "bins".
+    """Return the expected calibration error ("ece") over 10 equal-width bins, and the "bins".
 
     ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2). A bin is
     `{"low", "high", "n", "confidence", "accuracy"}`; empty bins are left out.

@@ -21,7 +21,7 @@ SPEED_ROWS = 512
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
     """Fit a classifier's temperature and thresholds on `data`, and measure it on the same rows.
 
-    Return the card, which is also written to `out/card.json`. The folder can be a `--verifier`.
+    Return the card, which is also written to `out/card.json`. `--verifier` accepts this folder.
 
     Args:
         data: a file of labelled pairs, see `read_rows`.

@@ -22,10 +22,11 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
 
     Long evidence is read in windows, as in `Verifier.check`. The keys of the result are:
 
-    * "n" (pairs), "accuracy", "balanced_accuracy" (the mean recall over the classes that occur);
-    * "support": the two-way task "supported or not" at p(support) ≥ `settings.split`;
+    * "n" (pairs), "accuracy", "balanced_accuracy" (mean recall of the classes);
+    * "support": balanced accuracy and AUROC of "supported or not" by p(support);
     * "by_source": the values above for each source; "by_class": recall and precision;
-    * "confusion" and "labels": counts of predicted classes and of labels, by gold class;
+    * "confusion": number of pairs by gold class and predicted class;
+    * "labels": number of pairs by gold class and label (correct, vague, wrong);
     * "calibration" and "support_calibration" (see `reliability`);
     * "windows" (number read), "seconds", "claims_per_second".
     """

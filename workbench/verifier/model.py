@@ -28,8 +28,6 @@ Pair = tuple[list[int], list[int]]  # token ids and token types of an encoded pa
 def base_folder() -> Path:
     """Return the folder of the packaged weights after checking their digests.
 
-    The digests matter because an adapter works only on the weights that it was trained on.
-
     Raises:
         WorkbenchError: the package is not installed or its files were changed.
     """

@@ -53,8 +53,7 @@ UNSUPPORTED = re.compile(
 def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
     """Return the columns of the classes support, contradict and neutral in a model's output.
 
-    For a two-way model, the column of contradict is None, and that of neutral is the column of the
-    class that is not support.
+    For a two-way model, contradict is None, and neutral is the class other than support.
 
     Args:
         names: the model's class names in column order; common spellings are recognised.

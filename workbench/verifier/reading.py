@@ -87,10 +87,10 @@ def read_plain(claim: str) -> Reading:
 def is_circular(text: str) -> bool:
     """Return whether a claim gives its subject as its own value: "Benin's capital is Benin".
 
-    The model supports such claims, because all their words are in the evidence. A policy that was
-    trained against the verifier learned to write many of them. A few circular claims are true
-    ("Singapore's capital is Singapore"); the verifier does not check these either.
+    The model would support such claims, because all their words are in the evidence.
     """
+    # A policy that was trained against the verifier learned to write many of them. A few are true
+    # ("Singapore's capital is Singapore"); the verifier does not check these either.
     text = text.casefold().replace("\u2019", "'").strip(" .!")
     subject, verb, value = _COPULA.sub(" is ", text).rpartition(" is ")
     own = rf"(?:the )?(?:.* of (?:the )?)?{re.escape(value.removeprefix('the '))}(?:'s? .*)?"
@@ -108,9 +108,8 @@ def read_claim(claim: str) -> Reading:
 def read_denial(claim: str) -> Reading:
     """Return the reading of an English claim: the statement that it denies, or the claim itself.
 
-    "X was not born in Y" → "X was born in Y", with `denied` set. A denial can be converted if the
-    claim is a single clause that begins with "It is not true that …", has one negated verb or noun,
-    or both. Otherwise `partial` or `unread` is set.
+    "X was not born in Y" → "X was born in Y", with `denied` set. If a denial cannot be
+    converted, for example because it has several clauses, `partial` or `unread` is set.
     """
     if _CALLED_FALSE.match(claim):
         return Reading(claim, unread="denial")

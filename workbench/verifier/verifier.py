@@ -51,8 +51,8 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 class Settings:
     """Temperature and thresholds fitted on labelled pairs, and the limits for long evidence.
 
-    A claim is labelled `correct` if p(support) ≥ `support`, `wrong` if p(contradict) ≥
-    `contradict`, and otherwise `vague`. The probability must also be the higher one of the two.
+    The larger one of p(support) and p(contradict) decides. A claim is labelled `correct` if
+    p(support) ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`.
 
     Attributes:
         temperature: divides the scores (Guo et al., arXiv 1706.04599).
@@ -207,20 +207,17 @@ class Verifier:
     def label(self, check: Entailment) -> str:
         """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
 
-        A claim with an objection is labelled `wrong`. On the pairs used to choose the rules, 1 in 8
-        claims with an objection is true. This share is larger among the claims that the model alone
-        labels `wrong`.
+        A claim with an objection is labelled `wrong`.
         """
+        # On the pairs used to choose the rules, 1 in 8 claims with an objection is true. This share
+        # is larger among the claims that the model alone labels `wrong`.
         support, contradict, bounds = check.support, check.contradict, self.settings
         if check.objections or (contradict >= bounds.contradict and contradict > support):
             return "wrong"
         return "correct" if support >= max(bounds.support, contradict) else "vague"
 
     def is_close(self, check: Entailment) -> bool:
-        """Whether p(support) is within `NEAR` of the threshold for `correct`.
-
-        False if no window was read.
-        """
+        """Whether p(support) is within .1 (`NEAR`) of the threshold for `correct`."""
         return check.windows > 0 and abs(check.support - self.settings.support) < NEAR
 
     def _windows(self, passages: Passages, spans: Callable[[str], list[Span]]) -> list[Window]:
@@ -331,7 +328,7 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
     """Return the folder and the settings of a verifier without loading its weights.
 
     Raises:
-        WorkbenchError: as in `load_verifier`, but damaged weights are not detected.
+        WorkbenchError: as in `load_verifier`.
     """
     base_folder()  # first, so that a missing package is reported before other problems
     folder = Path(path) if path is not None else SHIPPED

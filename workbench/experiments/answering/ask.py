@@ -40,11 +40,11 @@ def answer(
         policy: a run's or a model's folder, a hub name, or "sft" / "base"; None for the tiny
             policy.
         store: name or path of an index of passages; None for the closed world's pages.
-        judge: language model that judges the sentences. None: the closed world's exact judge for
-            its own pages, and the local verifier for other passages.
+        judge: language model that judges the sentences. None for the closed world's exact judge if
+            the passages are its pages, else the local verifier.
         k: maximum number of passages; None for 3 with the tiny policy, and 5 with others.
-        mode: how the index is searched: "text" (by words), "dense" (by vectors) or "hybrid". None:
-            "hybrid" if the index has vectors, else "text".
+        mode: how to search the index: "text" (by words), "dense" (by vectors) or "hybrid" (both).
+            None for "hybrid" if the index has vectors, else "text".
         engine: what generates the answer: "hf" (transformers) or "vllm".
         root: folder of the indexes, in which `store` is looked up by name.
 
@@ -77,7 +77,7 @@ def answer_from(
     """Answer a question from the passages that `sources` finds, and judge every sentence.
 
     Args:
-        load: returns the policy; called only if a passage is found.
+        load: function that loads the policy; called only if a passage is found.
         path: folder or hub name of the policy.
         k: maximum number of passages; None for the policy's default.
     """

@@ -23,8 +23,7 @@ class Reader:
 
     Attributes:
         most: maximum number of passages in a prompt.
-        room: maximum tokens of a prompt with several passages. The last passages are left out until
-            the prompt fits.
+        room: maximum tokens of a prompt with several passages.
         limit: maximum tokens of any prompt.
         new_tokens: maximum tokens of an answer.
         small: whether the policy was trained on the closed world.
@@ -41,8 +40,8 @@ class Reader:
     def prompt(self, question: Question, passages: Sequence[Passage], k: int | None) -> Question:
         """Return the question with as many of the best passages as fit, at least one.
 
-        `passages` are sorted, the best first; at most `k` are used (None: `most`). A single passage
-        that is too long is shortened.
+        `passages` are sorted, the best first. At most `k` are used; None means `most`. A single
+        passage that is too long is shortened.
 
         Raises:
             WorkbenchError: the question alone is too long.
@@ -71,13 +70,10 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """Return the `Reader` of a policy, whose folder or hub name is `path`.
 
-    The system prompt makes the policy begin its answer with a plan, "[Structure] … [Outline] …":
-
-    * A policy that was trained to plan without an instruction gets the prompt of its training.
-    * A policy whose vocabulary has the markers of a plan, such as "[Outline]", gets the prompt for
-      plans in the closed world.
-    * Other policies get the prompt of FoRAG's cold start.
+    The system prompt makes the policy begin its answer with a plan, "[Structure] … [Outline] …". If
+    the policy was trained to plan without an instruction, it gets the prompt of its training.
     """
+    # a vocabulary with the markers of a plan, such as "[Outline]", is that of the closed world
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
     context = policy.positions or CONTEXT
     new_tokens = min(SMALL_NEW_TOKENS if small else NEW_TOKENS, context // 2)

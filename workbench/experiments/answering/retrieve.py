@@ -16,12 +16,11 @@ EVERY = 4  # batches between lines of progress
 def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
     """Write questions to a JSONL file, each with up to `k` passages that `sources` finds for it.
 
-    The file is written completely or not at all. A question that already has passages keeps them. A
-    question without results is left out.
+    A question that already has passages keeps them. A question without results is left out.
 
     Returns:
-        Four numbers of questions: all (`questions`), those that had passages before (`had`), those
-        with passages from the search (`retrieved`) and those without results (`found_nothing`).
+        Numbers of questions: "questions" (all), "had" (with passages before), "retrieved" (with
+        passages from the search) and "found_nothing" (without results).
 
     Raises:
         WorkbenchError: no question has results, or `out` exists.

@@ -27,8 +27,8 @@ class Sources:
     """A search for passages, and the judge of answers from these passages.
 
     Attributes:
-        search: (questions, k) -> the k best passages for each question, the best first.
-        checks: () -> the checks of the judge.
+        search: function from questions and k to the k best passages for each, the best first.
+        checks: function that returns the checks of the judge.
         exact: True if the judge is that of the closed world, which makes no errors.
         foreign: True if the passages are not pages of the closed world.
     """
@@ -39,10 +39,9 @@ class Sources:
     foreign: bool = False
 
     def question(self, text: str, checks: Checks) -> Question:
-        """Return `text` as a question.
+        """Return `text` as a question, whose answers are judged by the passages only.
 
-        For the closed world's judge, the question gets the world's reference data. Its answers are
-        then judged by the passages only, not by all facts of the world.
+        The closed world's judge would otherwise use all facts of the world.
         """
         question = Question("answer", text)
         if not self.exact:
@@ -52,23 +51,21 @@ class Sources:
 
 
 def closed_world() -> Sources:
-    """Return the closed world's pages as a source, split into excerpts and searched by words.
-
-    A search by vectors would not work: the names are invented, and encoders do not know them.
-    """
+    """Return the closed world's pages as a source, split into excerpts and searched by words."""
     world = load_world()
+    # not by vectors: the names are invented, and encoders do not know them
     return Sources(_excerpts(world).search, lambda: world_checks(world), exact=True)
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
-    """Open an index by name or path, and return it as a source that is searched by `mode`.
+    """Open an index by name or path as a source; `mode` and `root` are as for `answer`.
 
-    The default mode is "hybrid" if the index has vectors, else "text" (by words). The judge is the
-    closed world's if the index has the world's current pages, else the local verifier.
+    The judge is the closed world's if the index has the world's current pages, else the local
+    verifier.
 
     Raises:
-        WorkbenchError: there is no such index, or it does not support the mode: it has no
-            vectors, or their encoder is not available.
+        WorkbenchError: there is no such index, or it has no vectors for the mode, or their encoder
+            is not available.
     """
     index = open_index(name, root)
     chosen: Mode = mode or ("hybrid" if index.card["encoder"] else "text")

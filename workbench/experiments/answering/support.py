@@ -1,11 +1,10 @@
 """Convert a judged answer to sentences with their sources and support *(ours)*.
 
-The sources of a sentence are the passages that it cites ("… [2]"). If it cites no passage, they are
-the passages cited by the plan's points about the same subjects. Without such points, they are the
-passages in which the judge found its claims.
+The sources of a sentence are the passages that it cites, else those that the plan ("[Outline] …")
+cites for its subjects, else those in which the judge found its claims.
 
-A sentence is true only if all its claims are true, so it has the label and the probability p of its
-worst claim. A sentence without a claim, or with a claim on which the judge failed, has no label.
+A sentence has the label and the probability of its worst claim. It has no label if it has no claim,
+or if the judge failed on a claim.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,10 +35,11 @@ class Sentence:
     """One sentence of an answer.
 
     Attributes:
-        passages: ids of the passages that are the sentence's sources.
+        passages: ids of the sentence's sources: the passages in `cited`, or those in `found` if
+            `cited` is empty.
         label, p: label and probability of the sentence's worst claim; None if not judged.
-        cited: numbers of the passages that the sentence cites; without a citation, those that the
-            plan's points about its subjects cite. Passages with these numbers may not exist.
+        cited: passage numbers that the sentence cites, such as 2 for "… [2]"; else those that the
+            outline cites for its subjects. A passage with this number may not exist.
         found: ids of the passages in which the judge found the sentence's claims.
         error: why the sentence could not be judged; None if no check failed.
     """
@@ -83,8 +83,7 @@ class Answer:
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
     """Convert a response with "fact" verdicts on its claims to an `Answer`.
 
-    `notes` are remarks for the reader. This function may add more, such as that the answer was cut
-    off.
+    `notes` are remarks for the reader. More are added, for example if the answer was cut off.
     """
     response = feedback.response
     structure, outline = read_plan(response.text) or (None, ())

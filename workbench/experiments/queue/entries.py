@@ -9,7 +9,7 @@
     set = ["truthrl.reward=binary"]
     name = "binary"
 
-The `set` of a run is applied after the settings in `[defaults]` that begin with the run's method.
+A run has its method's settings from the `set` in `[defaults]`, and then those of its own `set`.
 """
 
 import tomllib
@@ -67,7 +67,7 @@ class Entry:
 
     @staticmethod
     def of(fields: JsonMapping) -> "Entry":
-        """Return the entry with these `fields`, which are the result of `dataclasses.asdict`."""
+        """Return an entry from the fields that `dataclasses.asdict` returned for it."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
 

@@ -67,9 +67,9 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
             print(run.entry.name, run.entry.seed, run.summary and run.summary["seconds"])
 
     Args:
-        root: folder of the runs' folders.
-        quick: True returns test runs with `QUICK_STEPS` steps and a greedy evaluation. They have
-            other folders than the full runs.
+        root: folder with a subfolder for each run.
+        quick: True returns short test runs: `QUICK_STEPS` steps and a greedy evaluation, in folders
+            of their own.
 
     Raises:
         WorkbenchError: the file cannot be read, or a run in it has an invalid setting.
@@ -85,7 +85,7 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
 
 
 def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
-    """Configure and check an entry, and return its run, whose folder is in `root`.
+    """Configure and check an entry, and return its run. The run's folder is in `root`.
 
     Raises:
         WorkbenchError: a setting is invalid.
@@ -124,7 +124,7 @@ def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> 
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs without duplicates. Of runs with the same hash, the last one is returned."""
+    """Return the runs without duplicates: of runs with the same hash, only the last one."""
     return list({run.hash: run for run in runs}.values())
 
 

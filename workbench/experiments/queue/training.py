@@ -24,10 +24,10 @@ Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
 def status_of(runs: Sequence[Run]) -> JsonObject:
-    """Return `{"runs": […]}`, read from the runs' folders. Runs with the same hash appear once.
+    """Return the status of runs as `{"runs": […]}`. Runs with the same hash appear once.
 
-    Each object has the run's "hash", "name", "method", "bench", "seed" and "status" (see `Status`),
-    the last "step", the number of "steps", "seconds", and for a failed run the "error".
+    Each object has the run's "hash", "name", "method", "bench", "seed", "status" (such as
+    "running"), last "step", number of "steps", "seconds", and "error" (None unless it failed).
     """
     return {
         "runs": [
@@ -69,7 +69,7 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
 
     Returns:
         The result of `status_of`, with `status` ("done" or "interrupted") and `failed`, the number
-        of runs that are not done. After an interrupt, it leaves out waiting and interrupted runs.
+        of runs that are not done. After an interrupt, runs that can be continued do not count.
 
     Raises:
         WorkbenchError: another queue uses `root`, or a run's folder has another run. Nothing is

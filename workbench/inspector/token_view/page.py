@@ -52,8 +52,7 @@ def style() -> str:
 def page(data: JsonMapping) -> str:
     """Return a self-contained HTML page that draws `data`, a result of `payload`.
 
-    The page cannot use the network. Its data is in a block that browsers do not execute. Its
-    security policy allows only its own script and style.
+    Its content security policy allows its own script and style, but no network access.
     """
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE

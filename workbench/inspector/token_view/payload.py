@@ -160,7 +160,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
 def advantages_of(
     feedback: Feedback, method: str, group: Sequence[Feedback]
 ) -> dict[str, list[float]]:
-    """Return the advantage of each token of a response, by name of the advantage estimator.
+    """Return estimator name -> the advantage of each token of a response.
 
     Return {} if `group` does not contain the response, or the response has no tokens.
     """
@@ -172,10 +172,10 @@ def advantages_of(
 
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
-    """Return the token advantages of each response of a group, by name of the estimator.
+    """Return estimator name -> the token advantages of each response of a group.
 
-    They are computed from the rewards of `method`. Estimators whose inputs are missing, such as the
-    values of a critic, are left out. Return {} if a row has no reward of the method.
+    Estimators whose inputs are missing, such as the values of a critic, are left out. Return {} if
+    a row has no reward of `method`.
     """
     if any(method not in row.rewards for row in group):
         return {}
@@ -222,8 +222,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObjec
 def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
     """Return the items of a verdict's evidence that quote a source.
 
-    Evidence can also contain remarks of the judge, and reasons why it did not judge. They are left
-    out.
+    Remarks of the judge, and its reasons for not judging, are left out.
     """
     return tuple(
         item

@@ -36,9 +36,9 @@ class SampleSFT:
 class PairDPO:
     """Settings of DPO on pairs of the policy's own sampled answers.
 
-    With several rounds, each round samples its pairs from the policy that the previous round
-    trained. That policy is also the round's reference model *(ours)*. Iterative DPO of the TruthRL
-    paper has 4 rounds after DPO (table 1). This corresponds to `rounds=5`: DPO is the first round.
+    Each round samples its pairs from the policy that the previous round trained. That policy is
+    also the round's reference model *(ours)*. The TruthRL paper's iterative DPO (table 1) is
+    `rounds=5`: DPO and four more rounds.
     """
 
     rounds: int = setting(

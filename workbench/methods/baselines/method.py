@@ -43,10 +43,10 @@ def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the training stages of R-Tuning or RFT (TruthRL's appendix): one, SFT on samples.
+    """Return the only training stage of R-Tuning or RFT (TruthRL's appendix): SFT.
 
-    RFT trains on sampled responses. R-Tuning trains on gold answers, or on "I don't know" if the
-    policy's samples of a question include no correct answer.
+    RFT trains on sampled responses. R-Tuning trains on gold answers, or on "I don't know" if no
+    sampled answer to the question is correct.
     """
     collect = _collector(config, bench, method)
 
@@ -60,9 +60,8 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
 def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     """Return the training stages: DPO on pairs of sampled answers, one stage for each round.
 
-    `truthrl_pairs` selects the pairs by the outcomes of the answers (TruthRL, appendix A).
-    The stages are called "dpo-1", "dpo-2", …, or "dpo" for a single round. Each round except the
-    last writes a full checkpoint, from which the next round starts.
+    The pairs are selected by the outcomes of the answers (`truthrl_pairs`; TruthRL, appendix A).
+    The stages are called "dpo-1", "dpo-2", …, or "dpo" for a single round.
 
     Raises:
         WorkbenchError: there are several rounds, but fewer than two samples per question.
@@ -82,17 +81,16 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
             return truthrl_pairs(collect(job, seed), seed)
 
         name = "dpo" if config.rounds == 1 else f"dpo-{number}"
+        # merged: each round except the last writes the full model from which the next one starts
         return offline_stage(config.dpo, pairs, merged=number < config.rounds, name=name)
 
     return [stage(number) for number in range(1, config.rounds + 1)]
 
 
 def factscore() -> RewardFn:
-    """Return FactTune-FS's reward function: the share of a response's claims that are supported.
+    """Return the reward function of FactTune-FS (arXiv 2311.08401): the share of supported claims.
 
-    The reward, from 0 to 1, ranks the responses from which preference pairs are chosen (arXiv
-    2311.08401). A response without claims has no reward, and is in no pair. Claims in the thinking
-    do not count.
+    Claims in the thinking do not count. A response without other claims has no reward (None).
     """
 
     @scored
@@ -107,10 +105,10 @@ def factscore() -> RewardFn:
 
 
 def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the training stages of FactTune-FS: one, DPO on one pair of samples per question.
+    """Return the only training stage of FactTune-FS: DPO on one pair of samples per question.
 
     The pair prefers the sample with the highest FActScore to the one with the lowest *(ours)*. The
-    FactTune-FS paper uses all pairs of a question's samples with different scores.
+    paper uses all pairs of a question's samples with different scores.
 
     Raises:
         WorkbenchError: `rounds` is not 1.

@@ -49,7 +49,7 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a run's cold start trains the policy to write outlines without instruction.
+    """Return whether a run's cold start trains outlines that the prompt does not request.
 
     Args:
         config: the run's stored config, as a JSON object.
@@ -65,9 +65,8 @@ def cold_start_rows(
 ) -> tuple[list[Example], Card]:
     """Collect answers for a cold start. Return SFT rows made from them, and a `Card` with counts.
 
-    The policy writes the answers, or the judge if `cold.writer` is "judge". If the policy is to
-    write outlines, its prompt has an instruction to plan. The returned rows have the question
-    without this instruction. The answers are stored in the job's folder.
+    The policy writes the answers, or the judge if `cold.writer` is "judge". For answers with an
+    outline, the policy's prompt has an instruction to plan, which the rows omit.
     """
     if not cold.sampled:
         assert checks.write is not None  # `prepare` in run.py checks this

@@ -115,7 +115,7 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether PPO's reward has a baseline: the mean factuality of the reference's answers."""
+        """Whether PPO subtracts a baseline: the mean factuality of the reference's answers."""
         return self.trainer == "ppo" and self.baseline is not False
 
     @property

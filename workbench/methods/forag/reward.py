@@ -55,22 +55,15 @@ def aggregate(config: FoRAG) -> Aggregate:
 def reward(config: FoRAG) -> RewardFn:
     """Return the reward function: the sum over the answer's segments of factuality − baseline.
 
-    *(ours)* marks what the paper does not state.
-
-    * A segment is a sentence of the answer, or with `evaluation="holistic"` the whole answer. Its
-      factuality, in [0, 1], is p of the reward model's "factuality" verdict. The verdict's target
-      is `segment:i` for sentence i, or `response`.
-    * Without this verdict, `aggregate` computes the factuality from "fact" verdicts *(ours)*. A
-      supported claim has the value 1, any other claim 0: figure 1 aggregates binary labels.
-    * Sentences without claims, and sentences of a plan or of the thinking, are not segments *(both
-      ours)*. Claims without a sentence form one more segment at the end *(ours)*.
-    * The baseline is p of the "baseline" verdict, or 0. The setting `baseline` says when the
-      verdict is used. None: if the response has one. True: always; a response without it has no
-      reward. False: never.
-    * With `repeats="once"`, a sentence with the same words as an earlier sentence is not a segment
+    * A segment is a sentence with claims, or with `evaluation="holistic"` the whole answer. Plan
+      and thinking do not count *(ours)*. Claims without a sentence form one more segment *(ours)*.
+    * The factuality, in [0, 1], is the reward model's score (p of the "factuality" verdict).
+      Without this verdict, it is the `aggregate` of the claims' values: 1 if supported, else 0
       *(ours)*.
+    * The baseline is p of the "baseline" verdict, or 0 without one. `baseline=False` ignores the
+      verdict. With `baseline=True`, the reward is None if the verdict is missing.
+    * `repeats="once"` ignores repeated sentences *(ours)*.
     * A plan without an answer gets segments of factuality 0, until it has 5 (holistic: 1) *(ours)*.
-      Without them its reward would be 0, more than that of an answer below the baseline.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -91,6 +84,7 @@ def reward(config: FoRAG) -> RewardFn:
         modelled = dict.fromkeys(modelled_sentences(feedback, verdicts))
 
         def from_claims(own: Sequence[Claim]) -> float:
+            # figure 1 aggregates binary labels
             return join([supported(on_claim(verdicts, claim, "fact")) for claim in own])
 
         if not holistic:
@@ -109,7 +103,9 @@ def reward(config: FoRAG) -> RewardFn:
         baseline = probability(find(verdicts, "response", "baseline")) if compared else 0.0
         repeated = _repeated(feedback, segments) if once else set()
         segments = [segment for segment in segments if segment.sentence not in repeated]
-        missing = 0  # number of segments to add for a plan without an answer
+        # Number of segments to add for a plan without an answer. Without them its reward would be
+        # 0, more than that of an answer below the baseline.
+        missing = 0
         if unfinished(feedback.response.text, feedback.response.prefill):
             missing = max(0, (1 if holistic else MOST_POINTS) - len(segments))
 
@@ -148,9 +144,9 @@ def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
 
 
 def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:
-    """Return the indices of the sentences that have a "factuality" verdict of a reward model.
+    """Return the indices of the answer's sentences that have a "factuality" verdict.
 
-    Sentences that are wholly outside the answer, in a plan or in the thinking, are left out.
+    A sentence is left out if all of it is in a plan or in the thinking.
     """
     text, prefill = feedback.response.text, feedback.response.prefill
     numbers = [

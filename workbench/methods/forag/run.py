@@ -27,9 +27,8 @@ class Run:
 
     Attributes:
         questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
-        model_alone: whether RL with a reward model makes no calls to the judge. Instead of the
-            judge, rules then extract the claims. `prepare` sets it to True if the judge is a
-            language model, to avoid a request for each response.
+        model_alone: whether RL with a reward model makes no calls to the judge, so that rules
+            extract the claims. `prepare` sets it if the judge is a language model.
     """
 
     config: FoRAG
@@ -38,10 +37,8 @@ class Run:
     model_alone: bool = False
 
     def judge_grade(self) -> Grade:
-        """Return a function that grades responses by the judge's verdicts on claims.
-
-        The reward has no baseline, because only a later stage computes the baseline.
-        """
+        """Return a function that grades responses by the judge's verdicts, without a baseline."""
+        # only a later stage computes the baseline
         return assemble(
             self.checks,
             ["fact"],
@@ -72,9 +69,8 @@ class Run:
         """Return a function that grades responses in RL, by the reward model or by the judge.
 
         Args:
-            job: its earlier stages "reward_model" and "reference" are read if they are needed.
-            compared: whether the reward has a baseline, the mean factuality of the segments in the
-                reference model's answers.
+            job: has the folders of the earlier stages "reward_model" and "reference".
+            compared: subtract the mean factuality of the reference model's answers.
         """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":
@@ -113,6 +109,7 @@ def prepare(config: FoRAG, bench: Bench) -> Run:
             ' with "passages" (`workbench data show --store` finds some), or on the tiny bench set'
             f" forag.prompts.kinds={TWO_FACETS}"
         )
+    # with `model_alone`, RL sends no request to a language model for each response
     run = Run(config, questions, bench.checks, bench.llm_judge is not None)
     run.judge_grade()  # raises if the judge cannot verify facts
     if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:

@@ -35,10 +35,9 @@ Segments = dict[str, tuple[Span, list[Claim]]]
 
 
 def segments(response: Response, read: Claims | Feedback, evaluation: Evaluation) -> Segments:
-    """Return the segments of a response: a dict from name to (span in characters, claims).
+    """Return a dict from the name of each segment to (span in characters, claims).
 
-    The names are "segment:N" for the sentence of index N. With `evaluation="holistic"`, the only
-    name is "response".
+    Sentence N has the name "segment:N". With `evaluation="holistic"`, the only name is "response".
 
     Args:
         read: the claims and sentences that an extractor found in the response.
@@ -65,15 +64,15 @@ def judged_rows(
 ) -> tuple[list[Judged], Card]:
     """Return training rows for a reward model, and a `Card` with counts.
 
-    The target of a segment is `aggregate` of its claims' values: 1 for a supported claim, 0 for any
-    other. Responses that reached the token limit are included, because RL has such responses too.
+    The target of a segment is the `aggregate` of its claims' values: 1 for a supported claim, else
+    0.
 
     Args:
         feedbacks: sampled answers with the judge's claims and "fact" verdicts.
-        reads: the claims that RL's extractor finds in each answer; None if RL uses the judge's
-            extractor. Only segments that both extractors find are used. Their targets come from
-            the judge's claims.
+        reads: the claims that RL's extractor finds in each answer, if it is not the judge's. Only
+            segments that both extractors find are used.
     """
+    # responses that reached the token limit are used, because RL has such responses too
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
     extracted: Sequence[Claims | Feedback] = reads or feedbacks
     for feedback, read in zip(feedbacks, extracted, strict=True):
@@ -125,9 +124,8 @@ def _judged(
 def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
     """Return the check "factuality": a function from responses to verdicts on their segments.
 
-    The p of a verdict is the reward model's score of the segment.
-
-    If prompt and answer are longer than the reward model's context, the verdicts are failures.
+    The p of a verdict is the reward model's score of the segment. If the response is too long for
+    the reward model, its verdicts are failures.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -156,7 +154,8 @@ def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> 
 def unlabelled(response: Response, found: Segments) -> Judged:
     """Return a response as input for a reward model: its text with the spans of its segments.
 
-    The segments have no targets. Token ids are included only if the policy sampled them.
+    The segments carry no labels, so the result is for scoring only. Token ids are included if the
+    policy sampled them.
     """
     placed = tuple(Segment(*span) for span, _ in found.values())
     ids = response.token_ids if response.source == "sampled" else ()
@@ -166,14 +165,13 @@ def unlabelled(response: Response, found: Segments) -> Judged:
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
     """Return question id -> mean factuality of the segments in the reference model's answers.
 
-    * If no answer to a question has a reward, the question's value is a `Failure`.
-    * If the answers to a question have no segments, its value is the mean over the segments of all
-      questions *(ours)*. With the value 0, any answer to this question would earn a reward.
-    * If no answer to any question has segments, all values are failures.
+    If the answers to a question have no segments, its value is the mean over all questions
+    *(ours)*. The value is a `Failure` if no answer to the question has a reward, or if no answer to
+    any question has segments.
 
     Args:
         feedbacks: the graded answers of the reference model.
-        method: name of the reward, such as "forag", that counts the segments.
+        method: key of the reward in `Feedback.rewards`, such as "forag".
     """
     sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}
@@ -190,6 +188,7 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
     if not segment_count:
         message = "no answer of the reference model makes a claim: inspect the cold start's samples"
         return failed | dict.fromkeys(sums, Failure("reward", "no_verdict", message))
+    # with 0 instead of the mean, any answer to a question without segments would earn a reward
     mean = sum(value for value, _ in sums.values()) / segment_count
     return failed | {
         question: value / count if count else mean for question, (value, count) in sums.items()
@@ -200,8 +199,8 @@ def baseline(values: Mapping[str, float | Failure]) -> Verify:
     """Return the check "baseline": a function from responses to one verdict on each response.
 
     Args:
-        values: question id -> p of the verdict, from `reference_values`. For a `Failure` or a
-            missing question the verdict is a failure.
+        values: question id -> p of the verdict, from `reference_values`. If it is a `Failure` or
+            missing, the verdict is a failure.
     """
 
     def verdict(question: str) -> Verdict:

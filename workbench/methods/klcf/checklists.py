@@ -48,13 +48,12 @@ def checklists(
 ) -> tuple[dict[str, list[Fact]], Counter[str]]:
     """Return a checklist of at most `most` supported facts for each question, and counts.
 
-    Candidates are facts without a hedge whose informativeness, if rated, is at least `important`.
-    They are sorted by informativeness, then by frequency. A fact is dropped if it repeats or
-    contradicts an earlier item, or if the comparison failed.
+    The facts are sorted by informativeness, then by frequency. Hedged facts are left out, and so
+    are facts that repeat or contradict an earlier item.
 
     Args:
         found: the facts of each question.
-        important: lowest informativeness of an item, 1 to 5.
+        important: lowest informativeness of an item, 1 to 5; unrated facts are accepted.
         same: the check "claim_checklist", which compares facts; None: facts are not compared.
 
     Returns:
@@ -114,9 +113,9 @@ def truth_rows(
 ) -> tuple[list[Labelled], dict[str, int]]:
     """Return labelled claims for the truthfulness model, in random order, and counts.
 
-    There are two supported claims for each refuted claim (appendix B.1). Surplus claims are left
-    out at random. If there are enough supported claims, refuted claims are repeated, up to
-    `most_copies` times each.
+    There are two supported claims for each refuted claim (appendix B.1); surplus claims are left
+    out at random. Refuted claims are repeated up to `most_copies` times each, if there are enough
+    supported claims.
     """
     labelled = [Labelled(question, f.text, f.label) for question, facts in found for f in facts]
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
@@ -135,20 +134,19 @@ def known(
     questions: Sequence[Question],
     lists: Mapping[str, Sequence[Fact]],
 ) -> JsonObject | None:
-    """Return precision and recall of checklists against the base model's training documents.
+    """Return how well the checklists match the facts in the base model's training documents.
 
     Args:
         shown: question -> number of training documents that state its facts; None if unknown.
         lists: question id -> checklist.
 
     Returns:
-        * `precision`: the share of checklist facts that the documents state; others are guesses
-        * `recall`: of the facts that the questions ask for and the documents state, the share that
-          is on the question's checklist
-        * `items` and `shown`: the denominators of precision and recall
+        * `precision`: share of the checklist facts that the documents state
+        * `recall`: among the facts that a question asks for and the documents state, the share on
+          the question's checklist
+        * `items`, `shown`: the denominators of precision and recall
 
-        None if the documents are unknown, or if the facts on the checklists have no ids of the
-        closed world.
+        None if the documents, or the ids of the checklist facts, are unknown.
     """
 
     def states(fact: str) -> bool:

@@ -26,8 +26,8 @@ LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute valu
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
     """Return the base model's confidence in each claim, from 0 to 1.
 
-    A row has a question, with a claim as its answer. The confidence is the geometric mean of the
-    probabilities of the claim's tokens after the question, without the end-of-sequence token.
+    Each row has a question, with a claim as its answer. The confidence is the geometric mean of the
+    token probabilities of this answer, without the end-of-sequence token.
     """
     import torch
 
@@ -55,13 +55,13 @@ class Confidence:
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
         """Return P(true) of each row's claim, from 0 to 1.
 
-        P(true) is None if question and claim are longer than the model can read. It is NaN if the
-        model's probabilities are not finite; grading turns NaN into a failure.
+        It is None if question and claim are too long for the model, and NaN if the model's
+        probabilities are not finite.
         """
         short, values = _short(self.policy, rows), list[float | None]([None] * len(rows))
         scores = confidences(self.policy, [rows[number] for number in short])
         for number, confidence in zip(short, scores, strict=True):
-            values[number] = math.nan
+            values[number] = math.nan  # grading turns NaN into a failure
             if math.isfinite(confidence):
                 logit = self.slope * _log(confidence) + self.offset
                 values[number] = 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, logit))))
@@ -134,8 +134,7 @@ def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
 def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return (slope, offset) of a logistic regression on points (value, target 0 or 1).
 
-    Targets are smoothed (Platt, 1999). So the slope is finite even if a threshold on the values
-    separates the targets perfectly.
+    The targets are smoothed (Platt, 1999), so the slope is finite even for separable points.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression

@@ -164,7 +164,6 @@ class KLCF:
     def models_truth(self) -> bool:
         """Whether training reads P(true) from a model instead of the judge.
 
-        The model is a truthfulness model or the base model, whose confidence is calibrated. False
-        if the term "truth" has weight 0.
+        The model is a truthfulness model or the calibrated base model. False if `w_truth` is 0.
         """
         return bool(self.w_truth) and self.rewarded != "judge"

@@ -58,10 +58,10 @@ def key(text: str) -> str:
 def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
     """Return the facts of one question's samples, the most frequent first, and counts.
 
-    A fact merges all claims with the same words. It is left out if its claims are supported as
-    often as they are refuted; the count "conflicting" is the number of these facts. The other
-    counts are numbers of claims: "support", "refute", "not_enough_info", "unverified" (without a
-    verdict), "other_subject" and "empty" (without words).
+    A fact merges all claims with the same words. If as many of them are supported as refuted, the
+    fact is left out and counted as "conflicting". The other counts are numbers of claims:
+    "support", "refute", "not_enough_info", "unverified" (no verdict, or a failed one),
+    "other_subject" and "empty" (no words).
     """
     counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
     for feedback in feedbacks:

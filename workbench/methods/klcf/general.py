@@ -36,14 +36,15 @@ CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     """Return the check "general": a function from responses to one verdict on each response.
 
-    The verdict's p is the score of the answer without the thinking. An empty or too long answer has
-    p = 0, not a failed verdict, which would let the response avoid a low reward.
+    The verdict's p is the score of the answer without the thinking; 0 if it is empty or too long.
 
     Args:
         score: scores answers by a preference model or a model of good form.
         by: the name of the model in the verdicts.
-        specials: control tokens of the model. In answers, spaces separate their characters.
+        specials: the model's control tokens. In an answer, "<eos>" becomes "< e o s >", so that the
+            model reads it as text.
     """
+    # an empty answer gets p = 0, because with a failed verdict it would avoid a low reward
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         texts = [
@@ -61,9 +62,8 @@ def quality_rows(
 ) -> list[Judged]:
     """Return training rows for a model that scores good form, from samples of the base model.
 
-    A whole answer has target 1. A corrupted copy of it has target 0, and so has an answer that
-    repeats a sentence or was cut off. Abstentions, empty answers and samples whose extraction
-    failed are left out.
+    Whole answers have target 1. Corrupted copies of them, cut-off answers and answers that repeat a
+    sentence have target 0. Abstentions, empty answers and failed extractions are left out.
     """
     good, bad = list[tuple[Response, str]](), list[tuple[Response, str]]()
     for sample in samples:
@@ -150,8 +150,8 @@ class Preference:
 def preference_model(name: str) -> Preference:
     """Load a sequence classifier with one output, by folder or hub name. Its score is σ(output).
 
-    Question and answer are formatted with the model's chat template, or as a pair of texts if the
-    model has no template. One trial answer is scored, so a broken model raises an error here.
+    Question and answer are formatted with the model's chat template, or without one as a pair of
+    texts.
 
     Raises:
         WorkbenchError: the model does not exist, is not a classifier with one output, or has
@@ -198,6 +198,7 @@ def preference_model(name: str) -> Preference:
                     values[number] = value
             return values
 
+        # a broken model raises an error here
         score([as_whole(Question("trial", "Is it raining?"), "Yes.")])
     return Preference(score, longest, tuple(tokenizer.all_special_tokens))
 

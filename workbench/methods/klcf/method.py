@@ -28,8 +28,8 @@ def idle(config: KLCF) -> set[str]:
 def training(config: KLCF) -> Training:
     """Return a `Training`: trainer, settings without effect, initial policy and resident models.
 
-    Up to two models stay in memory in addition to the policy: the truthfulness model (or the base
-    model, for its confidence), and the model of good form that the run trains (`general.py`).
+    Up to two models stay in memory with the policy: the truthfulness model (or the base model, for
+    its confidence), and the model of good form that the run trains (`general.py`).
     """
     return Training(
         config.trainer,

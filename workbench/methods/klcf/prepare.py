@@ -40,9 +40,9 @@ CHUNK = 16  # questions sampled, judged and written at a time
 
 
 def check_checks(checks: Checks) -> Grade:
-    """Return a function that verifies the claims of responses, except claims in the thinking.
+    """Return a function that verifies the claims of responses, without computing rewards.
 
-    The function computes no rewards.
+    Claims in the thinking are ignored.
 
     Raises:
         WorkbenchError: the checks do not include "fact", which verifies claims.
@@ -61,8 +61,7 @@ def prepare(
 ) -> JsonObject:
     """Prepare data for training questions in the folder `out`; return the content of its card.json.
 
-    If the folder has an unfinished preparation, it is continued. If it has a finished one, only its
-    card is returned.
+    An unfinished preparation in the folder is continued. A finished one is not changed.
 
     Raises:
         WorkbenchError: invalid settings, checks that cannot verify facts, or a folder that was

@@ -47,8 +47,8 @@ def source_of(bench: Bench, base: str | None) -> Source:
     """Return the `Source` of a bench and a base model.
 
     Args:
-        base: the base model: a checkpoint of the bench, a folder or a hub name. None: the bench's
-            checkpoint "base", or the initial policy if that is not a checkpoint of the bench.
+        base: the base model: a checkpoint of the bench, a folder or a hub name. None: the
+            checkpoint "base", or `bench.policy` if that is not a checkpoint.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -58,9 +58,9 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings that determine the result of a preparation, as card.json stores them.
+    """Return the settings of a preparation as card.json stores them: a flat dict by field name.
 
-    The form is a flat dict from field name to value, with all settings except `max_failed`.
+    It lacks `max_failed`, which does not affect the result.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -68,9 +68,9 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Convert the settings of a stored card to the form of `compared`.
+    """Convert the settings of a card.json, also an old one, to the form of `compared`.
 
-    The card may be from an earlier version. A value that is not a mapping is returned unchanged.
+    A value that is not a mapping is returned unchanged.
     """
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
@@ -129,8 +129,8 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
         question, items = question_of(row), row.get("items")
         if not isinstance(items, list) or not items or not all(map(_is_text, items)):
             raise WorkbenchError(
-                f"the checklist of question '{question.id}' in '{folder}' has no items, or one"
-                " that is not a text: correct it"
+                f"the checklist of question '{question.id}' in '{folder}' has no items, or an item"
+                " that is not a text: correct this row of checklists.jsonl"
             )
         listed.append(replace(question, checklist=tuple(items)))
     truth: list[Labelled] = []

@@ -31,11 +31,9 @@ def reward(config: KLCF) -> RewardFn:
     * "truth", the mean P(true) of the claims, from "truth" or "fact" verdicts
     * "general", the p of the "general" verdict
 
-    "format" is 0, or -1 for a response without the required tags. Such a response gets only
-    format + length. "length" is a penalty from 0 to -1, see `overlong`.
-
-    A term of weight 0 needs no verdict. If a verdict that another term reads failed, the reward is
-    None. A missing verdict has the same effect, except on a response without the required tags.
+    "format" is 0. Without the required tags it is -1, and the terms are left out. "length" is a
+    penalty from 0 to -1, see `overlong`. If a verdict that a term needs failed or is missing, the
+    reward is None. A term of weight 0 needs no verdict.
 
     Raises:
         WorkbenchError: a setting has an invalid value.
@@ -76,6 +74,7 @@ def reward(config: KLCF) -> RewardFn:
             else overlong(count_tokens(response), config.l_max, config.l_cache)
         )
         if config.form and not well_formed(response.text, response.prefill):
+            # the terms are not computed, so their verdicts may be missing
             outer = {"format": -1.0, "length": length}
             return Reward(length - 1.0, outer, tuple(starmap(Event, outer.items())))
         terms: dict[str, float] = {}

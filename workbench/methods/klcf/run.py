@@ -48,12 +48,10 @@ class KLCFRun:
     def questions(self, job: Job) -> list[Question]:
         """Return the training questions that have a checklist in the prepared data.
 
-        Other questions are left out even if the checklist has weight 0. So runs with different
-        weights train on the same questions.
-
         Raises:
             WorkbenchError: no question has a checklist.
         """
+        # even if the checklist has weight 0, so that all weights train on the same questions
         if questions := self.prepared(job).questions:
             return questions
         raise WorkbenchError(
@@ -64,8 +62,8 @@ class KLCFRun:
     def grade(self, job: Job) -> Grade:
         """Return the function that grades responses in training with KLCF's reward.
 
-        The judge compares answers with checklists. P(true) is from the run's truthfulness model,
-        the base model's confidence or the judge, as the setting `rewarded` says.
+        The judge compares answers with checklists. The setting `rewarded` selects the source of
+        P(true): the truthfulness model, the base model's confidence or the judge.
         """
         bench, config = self.bench, self.config
         verify = dict(bench.checks.verify)
@@ -97,7 +95,7 @@ class KLCFRun:
         return general(scorer_of(model), by, tuple(model.tokenizer.all_special_tokens))
 
     def check_prepared(self) -> None:
-        """Check the base model and, if it is set, the folder `klcf.prepare.folder` before training.
+        """Check, before training, the base model and the folder `klcf.prepare.folder`, if any.
 
         Raises:
             WorkbenchError: the base model or the folder is missing, the folder lacks samples that

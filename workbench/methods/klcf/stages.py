@@ -101,7 +101,8 @@ def _check(config: KLCF) -> None:
             )
     if config.trainer == "dpo" and config.drawn.samples < 2:
         raise WorkbenchError(
-            f"klcf.drawn.samples is {config.drawn.samples}: a preference pair needs at least 2"
+            f"klcf.drawn.samples is {config.drawn.samples}: raise it, because a preference pair"
+            " needs at least 2 samples of a question"
         )
 
 
@@ -134,7 +135,7 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
 def train_truth(run: KLCFRun, job: Job) -> Status:
     """Train the truthfulness model on the prepared claims, or calibrate the base's confidence.
 
-    Then measure it on held-out questions. The untuned base model is measured for comparison.
+    Then measure it, and the untuned base model for comparison, on held-out questions.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:

@@ -37,11 +37,12 @@ TextScorer = Callable[[Sequence[Judged]], Sequence[float | None]]
 
 
 def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
-    """Return a row for a reward model, in which a claim is the whole answer to its question.
+    """Return a row for a reward model, with a claim as the whole answer to the question.
 
     Args:
         target: 1 for a true claim, 0 for a false one.
-        specials: control tokens of the model. In the claim, spaces separate their characters.
+        specials: the model's control tokens. In a claim, "<eos>" becomes "< e o s >", so that the
+            model reads it as text.
     """
     return as_whole(question, " ".join(claim.split()), target, specials)
 
@@ -50,7 +51,8 @@ def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> li
     """Return labelled claims as training rows: target 1 if supported, 0 if refuted.
 
     Args:
-        specials: control tokens of the model. In the claims, spaces separate their characters.
+        specials: the model's control tokens. In a claim, "<eos>" becomes "< e o s >", so that the
+            model reads it as text.
     """
     return [
         as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows
@@ -58,7 +60,7 @@ def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> li
 
 
 def scorer_of(model: Scorer) -> TextScorer:
-    """Return a function that scores texts with a reward model; None if a text is too long."""
+    """Return a function that scores texts with a reward model; too long texts get None."""
     return lambda rows: [values[0] if values else None for values in model.score(rows)]
 
 
@@ -87,7 +89,8 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     Args:
         score: computes P(true) of claims.
         by: the name of the scorer in the verdicts.
-        specials: control tokens of the model. In the claims, spaces separate their characters.
+        specials: the model's control tokens. In a claim, "<eos>" becomes "< e o s >", so that the
+            model reads it as text.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -140,10 +143,9 @@ def measured(
 
 
 def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged]) -> JsonObject:
-    """Return metrics of the untuned base model, whose confidence in a claim is its score.
+    """Return how well the untuned base model's confidence separates true from false claims.
 
-    A claim is called true if its confidence is above the threshold that is best on the training
-    claims *(ours)*.
+    Accuracy and F1 use the threshold that is best on the training claims *(ours)*.
     """
     seen, rows = balanced(training), balanced(testing)
     values = confidences(base, [*seen, *rows])
@@ -187,9 +189,9 @@ def accuracy_and_f1(
 
 
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the threshold on the values of (value, target) pairs that has the best accuracy.
+    """Return the threshold on the value with the best accuracy for (value, target) pairs.
 
-    The result is one of the values, the lowest of several best ones; 0.5 if there are no pairs.
+    Of several best thresholds, the lowest is returned; 0.5 if there are no pairs.
     """
     best, most = 0.5, -1
     right = sum(target == 1 for _, target in pairs)  # if every claim is called true

@@ -36,12 +36,10 @@ def reward(config: KnowRL) -> RewardFn:
 
     * r_format is +`form` for a response with the required tags (`text.well_formed`), else −`form`.
     * r_correct is `correct`, `refusal` or `wrong`, by the outcome of the answer.
-    * r_fact is the share of the thinking's claims that are supported; 0 if there are no claims. A
-      supported claim counts even if it is hedged *(ours)*. `facts` selects the outcomes for which
-      r_fact is added.
+    * r_fact is the share of the thinking's claims that are supported, also if hedged *(ours)*; 0
+      without claims. `facts` selects the outcomes for which r_fact is added.
 
-    If a verdict on a claim of the thinking failed, the response has no reward (None). This also
-    holds for outcomes without r_fact.
+    If a verdict on a claim of the thinking failed, the reward is None, even without r_fact.
 
     Raises:
         WorkbenchError: invalid settings.

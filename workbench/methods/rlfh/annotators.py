@@ -26,15 +26,13 @@ Key = tuple[str, str]  # (id of the question, text of the claim)
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """Return a check like `verify`, with the "fact" verdicts of `annotator` in place of its own.
+    """Return a check like `verify`, but with "fact" labels from `annotator`.
 
-    * `verify` still rates the informativeness and gives the "subject" verdicts.
-    * If `verify` fails on a claim, the verdict is this failure.
-    * Claims that the extractor has already labelled are not judged again.
-    * The annotator gets each claim without its response. It judges equal claims of a question once,
-      and again only after a failure.
-    * The annotator's cost is added to the first row with the claim. Each row gets the passages that
-      the annotator returns for its claims.
+    * `verify` still rates the informativeness and gives the "subject" verdicts. Its failures are
+      kept.
+    * The annotator reads each claim without its response, and equal claims of a question once. It
+      does not read claims that the extractor has already labelled.
+    * The annotator's costs and passages are added to the results.
     """
     known: dict[Key, Checked] = {}
 
@@ -53,7 +51,7 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
             for name, text in new
         ]
         fresh = dict(zip(new, annotator(alone), strict=True))
-        judged = known | fresh
+        judged = known | fresh  # a failed claim is judged again in the next batch
         known.update((key, one) for key, one in fresh.items() if one.verdicts[0].error is None)
         costs = {key: one.cost for key, one in fresh.items()}
         return [
@@ -93,9 +91,8 @@ def _relabelled(
 def by_verifier(verifier: Verifier, world: World) -> Verify:
     """Return a check that verifies claims with the local verifier and pages of the closed world.
 
-    The passages are the pages that the question's title names, and their outdated editions. If
-    there is no page, a claim is labelled "vague" *(ours)*, RLFH's label for undecided claims. With
-    a failure instead, people without a page would not be used in training.
+    The passages are the pages that the question's title names, and their outdated editions. Without
+    a page, a claim is labelled "vague" *(ours)*.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:
@@ -123,6 +120,7 @@ def by_verifier(verifier: Verifier, world: World) -> Verify:
 
 
 def _left_open(verdict: Verdict) -> Verdict:
+    # with a failure instead, people without a page would not be used in training
     missing = verdict.error is not None and verdict.error.kind == "no_passages"
     return unfound(replace(verdict, error=None)) if missing else verdict
 
@@ -130,9 +128,9 @@ def _left_open(verdict: Verdict) -> Verdict:
 def flipped(verify: Verify, share: float) -> Verify:
     """Return a check like `verify`, with a share of its "fact" labels inverted.
 
-    This simulates a worse annotator. "correct" becomes "wrong" and the reverse, also for hedged
-    labels; "vague" is unchanged. `p` becomes 1 − p. Whether a label is inverted depends only on
-    `share`, the question's id and the claim's text.
+    This simulates a worse annotator. "correct" and "wrong" are swapped, also in hedged labels, and
+    p becomes 1 − p. Whether a label is inverted depends only on `share`, the question's id and the
+    claim's text.
     """
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:

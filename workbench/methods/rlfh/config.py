@@ -68,8 +68,8 @@ def _factor(rating: int, claim: str) -> float:
 class RLFH:
     """The settings of RLFH's reward and of its training.
 
-    f is the value of a claim's label, and g the factor of its informativeness. Their defaults are
-    from the paper (table 9), the defaults of α, β and ε from its code.
+    f is the value of a claim's label, and g the factor of its informativeness. The defaults of f
+    and g are from the paper (table 9), those of α, β and ε from its code.
     """
 
     mode: Literal["pipeline", "single_pass"] = setting(
@@ -129,7 +129,7 @@ class RLFH:
 
 
 def label_values(config: RLFH) -> dict[str, float]:
-    """Return f, a dict from label to value, by `reward_map` and the `f_…` settings."""
+    """Return f, the value of each label, from the settings `reward_map` and `f_…`."""
     table = PAPER_F if config.reward_map == "paper" else LAUNCH_SCRIPT_F
     own = {name: getattr(config, f"f_{name}") for name in table}
     return {name: value if own[name] is None else float(own[name]) for name, value in table.items()}
@@ -143,15 +143,14 @@ def factors(config: RLFH) -> dict[int, float]:
 def warn_of_rewarded_mistakes(config: RLFH) -> None:
     """Warn if these settings let a vague or wrong claim raise the reward.
 
-    The check is for a claim in a sentence of its own, whose reward is
-    α·f·|g| + β·log(1 + max(ε, g)). In a sentence with other claims and Σg ≥ 0, the logarithm
-    changes by less (for β ≥ 0). The paper's and the launch script's f cause no warning.
-
-    One case is not checked: a sentence of useless claims (g = −.1), whose Σg is negative. With the
-    paper's table 9, after five useless claims (Σg = −.5) a vague claim raises the reward by
-    −1 + log(1.5/.5) = +.10. A hedged wrong claim does so after eight, a wrong claim after nine.
-    With the launch script's f, the numbers are two, four and six.
+    The reward of a claim that is alone in its sentence is checked: α·f·|g| + β·log(1 + max(ε, g)).
+    The paper's and the launch script's f cause no warning.
     """
+    # In a sentence with other claims and Σg ≥ 0, the logarithm changes by less (for β ≥ 0).
+    # In a sentence of useless claims (g = −.1), Σg is negative. With the paper's table 9, after
+    # five useless claims (Σg = −.5) a vague claim raises the reward by −1 + log(1.5/.5) = +.10. A
+    # hedged wrong claim does so after eight, a wrong claim after nine. With the launch script's f,
+    # the numbers are two, four and six.
     f, g, cases = label_values(config), factors(config), list[str]()
     for name in ("vague", "hedged_wrong", "wrong"):
         gains = {

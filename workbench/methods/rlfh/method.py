@@ -121,16 +121,16 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 
 
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
-    """Return a check that creates the actual check with `make` when it gets its first batch.
+    """Return a check that is created by `make` at its first batch, for example to load a model.
 
-    The call of `make` does not change torch's random state. So a resumed run, which makes this
-    call at another step, ends with the same weights.
+    Torch's random state is restored after the call of `make`.
     """
 
     @cache
     def check() -> Verify:
         import torch
 
+        # a resumed run loads the model at another step, and must end with the same weights
         with torch.random.fork_rng():
             return make()
 

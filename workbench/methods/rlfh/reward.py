@@ -50,13 +50,11 @@ def reward(config: RLFH) -> RewardFn:
     defines f (`label_values`) and g (`factors`).
 
     * Claims in the thinking do not count *(ours)*. Claims without a sentence form one more
-      sentence, at the response's end *(ours)*. Without claims, as in a refusal, the reward is 0.
-    * `granularity` sets the positions of the rewards. "statement": the last matched character of
-      each claim, and the end of each sentence. "sentence": the end of the sentence. "paragraph":
-      the end of the response.
+      sentence *(ours)*. Without claims, as in a refusal, the reward is 0.
+    * `granularity` sets the positions of the rewards. "statement": the ends of claims and
+      sentences. "sentence": the ends of sentences. "paragraph": the end of the response.
     * With `off_subject="wrong"`, the truth term of a claim about another subject is
-      α·f(wrong)·|g(2)|, even if the claim is true *(ours)*. The paper's rating hardly penalises
-      such claims.
+      α·f(wrong)·|g(2)|, even if the claim is true *(ours)*.
 
     Raises:
         WorkbenchError: invalid settings.

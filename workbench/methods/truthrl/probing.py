@@ -120,9 +120,9 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 
 
 def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
-    """Return a function that yields, for each list of questions, their sampled and graded answers.
+    """Return a sampler for `probe_questions` that runs the policy in this process.
 
-    It is an argument of `probe_questions`. The policy runs in this process.
+    The sampler yields the graded samples of each list of questions.
     """
     return lambda chunks: (
         samples_of(grade, answers(policy, chunk, how), how.samples) for chunk in chunks
@@ -186,8 +186,8 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
     if the question is out of the policy's knowledge, else "known".
 
     Args:
-        probed: question id -> whether the question is out of knowledge; None if undecided, because
-            samples could not be graded. If a value is None or missing, the verdict is a failure.
+        probed: question id -> whether the question is out of knowledge. If the value is None
+            (undecided) or missing, the verdict is a failure.
     """
 
     def verdict(question: Question) -> Verdict:
@@ -207,7 +207,7 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
 
 
 def read_probe(path: Path | str) -> dict[str, bool | None]:
-    """Read the file of a probe: return question id -> whether it is out of the policy's knowledge.
+    """Read a probe's file: return question id -> whether it is out of the policy's knowledge.
 
     The value is None if the probe did not decide, because samples could not be graded.
 

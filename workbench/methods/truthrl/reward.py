@@ -90,14 +90,14 @@ def knowledge(base: RewardFn, other: float) -> RewardFn:
 def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
     """Return the reasoning-enhanced variant (section 4.6) of the reward `base`.
 
-    Reasoning before an abstention counts like any other, as the paper defines it. The paper's
-    analysis reports a score of 0 instead. If the "reasoning" check failed, the response has no
-    reward, even if `combine` does not use ρ.
+    If the "reasoning" verdict failed or is missing, the reward is None.
 
     Args:
         combine: (reward of `base`, quality ρ of the reasoning, outcome) -> reward. ρ is 1 for good
             and 0 for poor reasoning.
     """
+    # Reasoning before an abstention counts like any other, as the paper defines it. The paper's
+    # analysis reports a score of 0 instead.
 
     @scored
     def with_reasoning(feedback: Feedback, verdicts: Table) -> Reward:

@@ -58,8 +58,7 @@ def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
 def label_agreement(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot precision and recall of the label "out of knowledge" against k, one panel per policy.
 
-    The label comes from k samples and is compared with the facts of the closed world. For
-    `results`, see `boundary_map`.
+    The closed world knows which questions are out of knowledge. For `results`, see `boundary_map`.
     """
     tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
     colours = dict(zip(("precision", "recall"), RUN_COLOURS, strict=False))

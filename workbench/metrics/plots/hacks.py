@@ -20,10 +20,10 @@ TITLES = {  # share that `metrics.hacks` computes -> title of its panel
 
 
 def hack_shares(runs: Mapping[str, Sequence[JsonMapping]]) -> "Figure":
-    """Plot the shares of reward hacking over training steps: a panel per share, a line per run.
+    """Plot the signs of reward hacking over training steps: a panel per sign, a line per run.
 
-    `runs` maps the label of a run to the result of `metrics.hacks.hacks`. A share without a value
-    in any row gets no panel.
+    `runs` maps the label of a run to the result of `metrics.hacks.hacks`. A sign without a value in
+    any row gets no panel.
 
     Raises:
         WorkbenchError: a row has no step.
