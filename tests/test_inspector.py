@@ -220,6 +220,8 @@ def test_settings_find_the_runs_folder(runs, tmp_path):
         settings(inside, tmp_path, 0)
     with raises_error("no run"):
         settings(tmp_path / "none", tmp_path, 0)
+    with raises_error(f"inside the runs folder '{runs.root}'"):  # the folder of all runs is no run
+        settings(runs.root, runs.root, 0)
 
 
 def test_pasted_answers():

@@ -166,7 +166,7 @@ def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
     ("rows", "message"),
     [
         ([], "no rows"),
-        ([Judged(ASKED, "Ada.", ())], "or none"),
+        ([Judged(ASKED, "Ada.", ())], "no segments, or a segment outside its text"),
         ([Judged(ASKED, "Ada.", (Segment(0, 9),))], "outside its text"),
         ([Judged(ASKED, "Ada.", (Segment(0, 4, 1.5),))], "not between 0 and 1"),
         ([Judged(ASKED, "Ada.", (Segment(0, 4, 0.5),))], "use loss=mse"),
@@ -175,6 +175,15 @@ def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
 def test_rows_that_cannot_be_trained_on_are_refused(rows: list[Judged], message: str) -> None:
     with raises_error(message):
         check_rows(CONFIG, rows)
+
+
+def test_several_processes_are_refused(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with raises_error("one process"):
+        train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path / "run", seed=1)
+    assert not (tmp_path / "run").exists()
 
 
 def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import labeller, what_if
 from workbench.runs.store import ROLLOUTS
 from workbench.types import WorkbenchError
+from workbench.util.failures import error_line
 
 if TYPE_CHECKING:
     from gradio import Blocks, Request
@@ -74,7 +75,7 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
         root = folder.parent
     if not folder.is_relative_to(root) or folder == root:
         raise WorkbenchError(
-            f"'{run}' is not inside the runs folder '{runs}': set --runs to a folder that contains"
+            f"'{run}' is not inside the runs folder '{root}': set --runs to a folder that contains"
             " it"
         )
     name = folder.relative_to(root).as_posix()
@@ -192,7 +193,7 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
         )
     except OSError as error:
         raise WorkbenchError(
-            f"port {config.port} cannot be used: leave out --port, or name another port"
+            f"cannot listen at port {config.port or 'any'} ({error_line(error)}): name another --port"
         ) from error
     # gradio may continue after a failed start, and would then serve without the guard
     assert app.state.guarded is app.middleware_stack

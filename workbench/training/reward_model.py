@@ -16,7 +16,14 @@ from workbench.training.offline import steps_of
 from workbench.training.recorder import MetricsLog, finite
 from workbench.training.rows import keep_data, within
 from workbench.training.scorer import EncodedRow, Judged, Scorer, save_reward_model
-from workbench.training.settings import LoRA, Optim, Passes, Saving, check_trainer
+from workbench.training.settings import (
+    LoRA,
+    Optim,
+    Passes,
+    Saving,
+    check_one_process,
+    check_trainer,
+)
 from workbench.training.stage import Status, order
 from workbench.types import WorkbenchError
 from workbench.util.config import setting
@@ -85,12 +92,13 @@ def train_reward_model(
         checkpoint.
 
     Raises:
-        WorkbenchError: invalid settings or rows, unknown policy, or `out` has a training on other
-            rows.
+        WorkbenchError: invalid settings or rows, several processes, unknown policy, or `out` has a
+            training on other rows.
     """
     check_trainer(config, trl=False)
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
+    check_one_process("RewardModel")
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     scorer = Scorer(actor := Actor(trainee), config.level)  # its head is the actor's value head
     encoded = [scorer.encode(row) for row in rows]
