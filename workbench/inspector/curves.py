@@ -115,7 +115,7 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the training curves of the first `MAX_RUNS` runs in `names`, as JSON text.
+    """Return the training curves of the first `MAX_RUNS` runs in `names`.
 
     A damaged run has no curves; its error is in "error".
     """

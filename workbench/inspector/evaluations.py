@@ -34,7 +34,7 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 
 @page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return tables that compare the runs' evaluations and settings, as JSON text.
+    """Return tables that compare the runs' evaluations and settings.
 
     The text is {"note", "tables"}, or only {"note"} if no run has an evaluation.
     """

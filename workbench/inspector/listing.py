@@ -311,10 +311,10 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """Return one page of the rollouts of run `name` that a query selects, as JSON text.
+    """Return one page of the rollouts of run `name` that a query selects.
 
-    Each rollout has its reward by every method; rewards that are not stored are computed. The text
-    is {} if `name` is None or the run has no rows.
+    Each rollout has its reward by every method; rewards that are not stored are computed. The
+    result is {} if `name` is None or the run has no rows.
     """
     if not name:
         return {}

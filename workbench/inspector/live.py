@@ -163,7 +163,7 @@ def sources_of(runs: Runs, store: str) -> Sources:
 
 @page_json(Exception)  # loading a policy can raise many types of exceptions
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sample `count` answers to the question `text`; return them and their rewards as JSON text."""
+    """Sample `count` answers to the question `text`; return them and their rewards."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = "The closed world has no such question, so there is no gold answer."

@@ -93,9 +93,10 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
 
 def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
-    """Return one object per step: the numbers in `metrics`, or else the means of `step_means`.
+    """Return one object per step with its numbers in `metrics`.
 
-    The key "reward/NAME" of `metrics` becomes "part:NAME".
+    A number that `metrics` lacks is the mean over the step's rows (see `step_means`). The key
+    "reward/NAME" of `metrics` becomes "part:NAME".
     """
     steps = {row["step"]: dict(row) for row in step_means(rows, method)}
     for row in metrics:

@@ -63,10 +63,10 @@ def agree(a: str, b: str) -> bool:
 
 
 def person_end(form: Sequence[str], words: Sequence[str]) -> int:
-    """Return how many words at the start of `words` name the person `form`; 0 if this is uncertain.
+    """Return how many of the first `words` are a name of the person `form`.
 
-    The surnames have to be equal and the given names have to agree. "John Stuart Lennon" may be
-    another person than "John Lennon".
+    0 if the person may be another one. Surnames must be equal and given names must agree: "John
+    Stuart Lennon" may be another person than "John Lennon".
     """
     at = next((i for i, word in enumerate(words) if word == form[-1]), 0)
     if not at or len(form[-1]) < 3 or not "".join(form).isalpha() or _NAMESAKES & {*form}:

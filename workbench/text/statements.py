@@ -72,9 +72,10 @@ _CJK_LIST = re.compile(
 
 
 def states(tokens: Sequence[Token], gold: Gold) -> bool:
-    """Whether the first sentence that names a gold answer states it.
+    """Whether a text asserts a gold answer; the first sentence that names one decides.
 
-    False if an earlier sentence names another candidate, or a later sentence retracts the answer.
+    False if an earlier sentence names another possible answer, such as another date, or if a later
+    sentence retracts the gold answer.
     """
     sentences = [Sentence(part, gold) for part in split(tokens, ".")]
     at = next((i for i, sentence in enumerate(sentences) if sentence.places), None)

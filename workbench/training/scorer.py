@@ -227,11 +227,11 @@ def _path_from(folder: Path, policy: str) -> str:
 
 
 def load_reward_model(folder: Path | str) -> Scorer:
-    """Load the reward model in `folder`, which is the subfolder "model" of its training.
+    """Load a reward model from `folder`, the subfolder "model" of the folder of its training.
 
     Raises:
-        WorkbenchError: the folder has no reward model, or the model is damaged or was trained from
-            another policy.
+        WorkbenchError: there is no reward model in the folder, it is damaged, or the policy that it
+            was trained from has changed.
     """
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file

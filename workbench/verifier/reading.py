@@ -66,7 +66,10 @@ _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
 class Reading(NamedTuple):
-    """The text that the model compares with the evidence, and whether the claim denies it."""
+    """A claim in the form in which the model checks it: `text` is compared with the evidence.
+
+    "Bell was not born in Rome" becomes `text` "Bell was born in Rome" with `denied` set.
+    """
 
     text: str
     denied: bool = False  # the claim says that `text` is false

@@ -162,9 +162,9 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
 
 
 def train_general(run: KLCFRun, job: Job) -> Status:
-    """Train a model that scores the good form of an answer, and measure it on held-out questions.
+    """Train a model that scores how well formed an answer is; measure it on held-out questions.
 
-    Its training rows are the base model's answers to training questions, and corrupted copies.
+    It learns to tell the base model's answers to training questions from corrupted copies of them.
     """
     config, base = run.config, run.source.base
     allowed = {question.id for question in run.allowed}

@@ -46,15 +46,15 @@ def reward(config: RLFH) -> RewardFn:
     """Return the reward function: the sum of α·f(label)·|g(info)| over claims and of
     β·log(1 + max(ε, Σ g(info))) over sentences (equations 1 and 2).
 
-    `info` is a claim's informativeness, 1 to 5. Σ is over the claims of a sentence. The config
-    defines f (`label_values`) and g (`factors`).
+    `info` is a claim's informativeness, 1 to 5. Σ is over the claims of a sentence. α, β, ε, f
+    (`label_values`) and g (`factors`) are settings of `config`.
 
     * Claims in the thinking do not count *(ours)*. Claims without a sentence form one more
       sentence *(ours)*. Without claims, as in a refusal, the reward is 0.
     * `granularity` sets the positions of the rewards. "statement": the ends of claims and
       sentences. "sentence": the ends of sentences. "paragraph": the end of the response.
-    * With `off_subject="wrong"`, the truth term of a claim about another subject is
-      α·f(wrong)·|g(2)|, even if the claim is true *(ours)*.
+    * With `off_subject="wrong"`, the truth term of a claim about another subject is that of a wrong
+      claim with informativeness 2, even if the claim is true *(ours)*.
 
     Raises:
         WorkbenchError: invalid settings.

@@ -69,9 +69,10 @@ REPORT = "report.json"
 
 
 def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """Return the training stages of a run: GRPO. With `knowledge`, a stage for the probe is first.
+    """Return the training stages of a run: GRPO, and with `knowledge` a probe before it.
 
-    With `probe_samples=0` there is no probe: the judge's check "out_of_knowledge" is used instead.
+    The probe samples the initial policy to find the questions outside its knowledge. With
+    `probe_samples=0` the judge's check "out_of_knowledge" finds them instead.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or a judge without the needed checks.
