@@ -164,8 +164,8 @@ def trl_reward(
         out: a folder in which every response is stored with its feedback, for the inspector; only
             for runs of one process.
         max_failed: largest accepted share of failed completions in a batch. Above it, the function
-            raises `TooManyFailures`. A row whose gold answers or checklist are needed but empty
-            gets None and does not count as failed.
+            raises `TooManyFailures`. A row whose gold answers or checklist are empty gets None and
+            does not count as failed, if the data set has a column of them.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
