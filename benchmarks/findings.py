@@ -8,7 +8,9 @@ beforehand.
 (`sections`: where claims are looked for, `arms`: who is asked beside the start, by default all,
 `tiers`: of which questions alone, `tokens`: the longest answer, `sampled`: the seed by which an
 answer to each is sampled at temperature 1, not the greedy one), the policies that a stage of a run
-has left, and the findings. Runs and answers are kept below `--out` and not repeated; a killed call
+has left, the initial policy's answers by a baseline at inference time (`majority`: the number of
+samples of which the majority answers, or an abstention if it is no majority), and the findings.
+Runs and answers are kept below `--out` and not repeated; a killed call
 goes on. Stored are the findings, the means of every policy's answers, as a run's `held_out` how the
 models that it trained to judge do on what they have not learnt from and, as `curves`, what
 training's own rollouts were like step by step, hacks of the reward among it. `--policy` names the
@@ -32,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.experiments.evaluate import MEASURED
+from workbench.experiments.inference import self_consistency
 from workbench.experiments.queue import ROOT, Run, queue_runs, train_queue
 from workbench.experiments.queue.runs import plan_run
 from workbench.methods.bench import Bench
@@ -84,9 +87,13 @@ def graded(
         frozenset(asked.get("sections", ANSWER_SECTIONS)),
         gold_optional=True,
     )
-    how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
-    longest = asked.get("tokens", place.longest(questions))
-    rows = grade(generate(place.load(policy), questions, max_new_tokens=longest, **how))
+    how: dict[str, Any] = {"max_new_tokens": asked.get("tokens", place.longest(questions))}
+    how |= {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
+    if majority := asked.get("majority"):
+        how |= {"greedy": False, "samples": majority}
+    rows = grade(generate(place.load(policy), questions, **how))
+    if majority:
+        rows = self_consistency(rows, grade)
     (folder / "rollouts.jsonl").unlink(missing_ok=True)
     with Store(folder) as store:
         store.append(rows)
@@ -124,6 +131,7 @@ def asked_of(
     runs: Sequence[Run],
     sets: Mapping[str, Any],
     stages: Mapping[str, Mapping[str, str]],
+    inference: Mapping[str, Mapping[str, Any]],
     split: str,
     root: Path,
 ) -> dict[str, dict[str, list[list[Answered]]]]:
@@ -154,6 +162,12 @@ def asked_of(
                 found.setdefault(arm, {}).setdefault(name, []).append(
                     answers(place, policy, asked, systems[arm], folder)
                 )
+        for arm, of in inference.items():
+            if name in of["asked"]:
+                own = {**asked, "majority": of["majority"]}
+                found.setdefault(arm, {})[name] = [
+                    answers(place, begun, own, systems[START], start)
+                ]
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
 
@@ -304,7 +318,8 @@ def main() -> None:
         raise SystemExit("not all runs are done: the same command goes on")
     with use_threads(given.threads):
         told = tomllib.loads(file.read_text())
-        found = asked_of(runs, told["asked"], told.get("stage", {}), given.split, given.out)
+        also = (told.get("stage", {}), told.get("inference", {}))
+        found = asked_of(runs, told["asked"], *also, given.split, given.out)
     checked = check(findings, found)
     show(checked)
     if given.figures:
