@@ -64,8 +64,9 @@ def collect(
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
     # samples are grouped by question id later, so equal ids would mix two questions
-    if len({question.id for question in questions}) < len(questions):
-        raise WorkbenchError("two questions have the same id: give each question once")
+    [(name, times)] = Counter(question.id for question in questions).most_common(1)
+    if times > 1:
+        raise WorkbenchError(f"{times} questions have the id '{name}': give each question once")
     identity = {
         # a digest of the content, because a policy in the run's folder is moved together with it
         "policy": policy_hash(policy) or policy,
