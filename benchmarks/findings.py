@@ -155,7 +155,7 @@ def asked_of(
     start = start_folder(runs[0], root)
     for name, asked in sets.items():
         if asked["split"] != "test" and split != "test":
-            continue  # the set uses another split
+            continue  # also held out: not for choosing settings
         arms = asked.get("arms")
         asked = {key: value for key, value in asked.items() if key != "arms"}
         asked["split"] = asked["split"] if split == "test" else split

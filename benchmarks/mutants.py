@@ -187,7 +187,9 @@ def main() -> None:
     parser.add_argument("--coverage", type=Path, required=True, help="coverage data with contexts")
     parser.add_argument("--n", type=int, default=60, help="number of mutants")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=600, help="seconds allowed for a mutant's tests")
+    parser.add_argument(
+        "--limit", type=float, default=600, help="seconds for the tests of a mutant"
+    )
     parser.add_argument("--results", type=Path, help="JSON file for the outcomes")
     given = parser.parse_args()
     lines = covering(given.coverage)

@@ -1,6 +1,6 @@
-"""Labelled pairs from the files of public data sets, in their authors' form.
+"""Read labelled pairs from the files of public data sets, in their authors' form.
 
-They measure a verifier and never train one.
+The pairs measure a verifier. They never train one.
 """
 
 import csv
@@ -39,17 +39,15 @@ def wice(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def factcheck_gpt(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Factcheck-GPT (arXiv 2311.09000), subtask 3: one piece of a web page and a claim of a
-    language model.
+    """Factcheck-GPT (arXiv 2311.09000), subtask 3: a piece of a web page and a language model's
+    claim.
     """
     for row in json_lines(path):
         yield row["evidence"], row["claim"], row["stance"]
 
 
 def fool_me_twice(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Fool Me Twice (arXiv 2104.04725): the page's title with the gold evidence, and a player's
-    claim.
-    """
+    """Fool Me Twice (arXiv 2104.04725): page title with gold evidence, and a player's claim."""
     for row in json_lines(path):
         evidence = " ".join(piece["text"] for piece in row["gold_evidence"])
         yield f"{row['wikipedia_page']}. {evidence}", row["text"], row["label"]
@@ -80,11 +78,12 @@ READERS: Mapping[str, Callable[[Path], Iterator[tuple[str, str, str]]]] = {
 
 
 def slice_rows(folder: Path, name: str) -> list[Row]:
-    """The rows of one file of `READERS` under `folder`; partial support and generic replies are
-    neutral.
+    """Return the rows of one file of `READERS` under `folder`.
+
+    Partial support and generic replies count as neutral.
 
     Raises:
-        WorkbenchError: the file is not there or of another form.
+        WorkbenchError: the file does not exist or has another form.
     """
     path = folder / name
     try:

@@ -16,8 +16,9 @@ SHORT, LONG, REPEATS = 96, 24, 3
 
 
 def speed(folder: Path, path: Path | None) -> dict[str, Any]:
-    """Short pairs, and claims of answers against all their passages; run it in a process of its
-    own for the memory.
+    """Measure short pairs, and claims of answers with all their passages.
+
+    Run it in a separate process, so that the peak memory is its own.
     """
     verifier = load_verifier(path)
     marked = spans.qa_feedback(folder)
@@ -50,8 +51,9 @@ def speed(folder: Path, path: Path | None) -> dict[str, Any]:
 
 
 def _timed(verifier: Verifier, work: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """All times are listed (wall, CPU); the rates are of the fastest. Others may be using the
-    same cores.
+    """List all times (wall, CPU); the rates are those of the fastest.
+
+    Other processes may use the same cores.
     """
     times = []
     for _ in range(REPEATS):

