@@ -2,10 +2,9 @@
 
     python benchmarks/attribution.py --results benchmarks/results/attribution.json
 
-Responses have 2,000 characters in sentences of 150. Each sentence has one claim: the sentence with
-some words left out or changed. Both programmes must find the same last matched characters. The
-first figure matches each claim with its own sentence. The second, the worst case, treats the whole
-response as one sentence.
+Responses have 2,000 characters in sentences of 150. A claim is a sentence with some words left out
+or changed. Both programmes must find the same last matched characters. The first figure matches
+each claim with its own sentence. The second, the worst case, treats the response as one sentence.
 """
 
 import argparse
@@ -48,7 +47,7 @@ def plain(wanted: str, text: str) -> int:
 
 
 def compare(pairs: list[tuple[str, str]], rounds: int) -> dict:
-    """Time both on the same pairs, in turns, and check that they agree."""
+    """Time both on the same pairs, in turns; they must agree."""
     seconds = {"workbench": 0.0, "plain": 0.0}
     for _ in range(rounds):
         began = time.perf_counter()

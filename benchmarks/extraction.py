@@ -3,18 +3,18 @@
     python benchmarks/extraction.py --results benchmarks/results/extraction.json
     python benchmarks/extraction.py --human FOLDER --results benchmarks/results/extraction.json
 
-The 500 responses are one greedy and one sampled biography for each of 250 people of the validation
-and test splits. The world's parser reads their facts (subject, relation, object) exactly. A fact is
-found if a claim states it without its context. A claim is right if it states facts of its response
-and no others. "was born in 1921" is read as the grammar's "in the year 1921". `atomic` is the share
-of claims that are right and state one fact. Claims of sentences that the parser cannot read are
-counted separately (`unreadable`). 95 % intervals: bootstrap over people.
+The 500 responses are one greedy and one sampled biography for each of 250 validation and test
+people. The world's parser reads their facts (subject, relation, object) exactly. A fact is found if
+a claim alone states it. A claim is right if it states facts of its response and no others. "was
+born in 1921" is read as "was born in the year 1921". `atomic` is the share of claims that are right
+and state one fact. Claims of sentences that the parser cannot read are counted separately
+(`unreadable`). 95 % intervals: bootstrap over people.
 
 Extractors: `world` is exact, `rules` needs no model, `sentences` uses each sentence as a claim.
 
-`--human` also compares the claims with human claims for biographies of real models. FOLDER has the
-labelled data of FActScore (*.jsonl with "human-atomic-facts"). Matching is one-to-one and greedy,
-by word F1. The rules were written on this data, so it is a development set.
+`--human` also compares with human claims for biographies of real models. FOLDER has FActScore's
+labelled data (*.jsonl with "human-atomic-facts"). Matching is one-to-one and greedy, by word F1.
+The rules were written on this data, so it is a development set.
 """
 
 import argparse
@@ -42,10 +42,7 @@ THRESHOLDS = (0.6, 0.75, 0.85)
 
 
 def biographies(seed: int, cache: Path) -> list[Response]:
-    """Return one greedy and one sampled biography of each person.
-
-    They are cached in `cache`, by policy and seed.
-    """
+    """Return a greedy and a sampled biography of each person, cached by policy and seed."""
     world, tiny = load_world(), bench("tiny")
     asked = [
         question

@@ -1,29 +1,26 @@
-"""Test a paper's findings: train the runs, evaluate all policies, check statements fixed
-beforehand.
+"""Test a paper's findings: train the runs, evaluate all policies, check the statements.
 
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
     python benchmarks/findings.py rlfh_real --policy Qwen/Qwen2.5-0.5B-Instruct
 
 `benchmarks/findings/METHOD_runs.toml` lists the runs. `METHOD.toml` has:
 
-- the question sets. `sections` are the sections whose claims count. `arms` are the arms to
-  evaluate, by default all; the initial policy is always evaluated. `tiers` restricts the questions.
-  `tokens` is the maximum length of an answer. `sampled` is a seed: one answer is sampled at
-  temperature 1, instead of the greedy one;
+- the question sets: `sections` whose claims count, `arms` to evaluate in addition to the initial
+  policy (default: all), `tiers` of the questions, `tokens` (maximum length of an answer), `sampled`
+  (a seed: sample one answer at temperature 1, instead of the greedy one);
 - the stages of runs whose policies are also evaluated;
-- baselines at inference time. `majority` is the number of samples. The answer is their majority, or
-  an abstention if there is none;
-- the findings.
+- baselines at inference time: the initial policy's majority of `majority` samples, or an abstention
+  if there is no majority;
+- the findings, stated before the runs.
 
 Runs and answers are stored below `--out` and not repeated. A killed command resumes. The results
-have the findings and each policy's mean metrics. `curves` has metrics of training rollouts by step,
-including reward hacks. A run's `held_out` has the held-out quality of the reward models it trained.
+have the findings, each policy's mean metrics, metrics of training rollouts by step (`curves`, with
+reward hacks), and the held-out quality of a run's reward models (`held_out`).
 
 `--policy` is the initial policy of runs on another bench than the tiny one. `--seeds` and `--arms`
-select runs. `--split validation` uses other people than the test split, for choosing settings.
-`--figures FOLDER` draws RLFH's figures from the answers to the first question set: 4 to 8 compare
-the initial policy and the first arm, 9 has a point for each arm. `--quick` trains two steps a run,
-to test the command.
+select runs. `--split validation` uses other people, for choosing settings. `--figures FOLDER` draws
+RLFH's figures from the first question set: 4 to 8 compare the initial policy and the first arm, 9
+has a point per arm. `--quick` tests everything with runs of two steps.
 """
 
 import argparse
@@ -142,7 +139,7 @@ def asked_of(
     """Return arm -> question set -> the answers of each seed.
 
     The arm `START` is the initial policy of all runs. A policy gets the system prompt of its
-    training. `START` gets the same one, or the bench's own if the trainings differ.
+    training. `START` gets the same one, or the bench's if trainings differ.
     """
     place = runs[0].bench
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
@@ -217,8 +214,8 @@ CURVES = (
 def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
     """Return metrics of each arm's rollouts by step.
 
-    `step` is the step. The values of `CURVES`, `SHARES` and, on the bench `small`, `EXACT` are
-    means over seeds, None if no seed has a value. The arm's own judge labelled claims and rewards.
+    The values of `CURVES`, `SHARES` and, on the bench `small`, `EXACT` are means over seeds, or
+    None. The arm's own judge labelled claims and rewards.
     """
     return {
         arm: _curve(

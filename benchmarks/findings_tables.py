@@ -117,7 +117,7 @@ def statements(found: Mapping[str, Any]) -> list[list[str]]:
 
 
 def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and a row for each arm, with its means over seeds."""
+    """Return headings, and a row per arm with its means over seeds."""
     default, columns = ARMS[method]
     settings = [set(run["set"]) for run in found["runs"]]
     common = set[str].intersection(*settings) if len(settings) > 1 else set[str]()
@@ -185,10 +185,7 @@ COSTS = [
 
 
 def costs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and a row for each reward in each part.
-
-    The paper's rows follow each mode.
-    """
+    """Return headings, and a row per reward in each part; the paper's rows follow each mode."""
     rows: list[list[str]] = []
     for mode in PAPER:
         for name in (name for name in found["parts"] if name.endswith(f", {mode}")):
@@ -240,7 +237,7 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
 
 
 def truth_arms(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and a row for each training set of the truthfulness model.
+    """Return headings, and a row per training set of the truthfulness model.
 
     A row has means over the seeds, and the difference in AUC to `own` with its interval.
     """

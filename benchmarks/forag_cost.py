@@ -2,14 +2,14 @@
 
     python benchmarks/forag_cost.py --results benchmarks/results/forag_cost.json
 
-In the paper, the subclaim version takes 67.7 % more training time than the holistic version,
-because each segment needs a pass of its own. This benchmark scores the same answers of the tiny
-policy in two ways: with one forward pass for all segments, and with a pass for each segment, which
-ends at the segment's end. The ways take turns, with the same model, for the six cells of table 2.
-Both must give the same values. The head is random, because the cost does not depend on the weights.
+The paper's subclaim version takes 67.7 % more training time than its holistic version, because each
+segment needs its own pass. Here the same model scores the same answers of the tiny policy in two
+ways: one forward pass for all segments, or a pass up to the end of each segment. The ways take
+turns, for the six cells of table 2. Both must give the same values. The head is random, because
+weights do not affect the cost.
 
-`ratio` is the time of separate passes divided by the time of one pass. `over_holistic` is the time
-of one pass divided by the time of one pass for the whole answer.
+`ratio` is the time of separate passes divided by that of one pass. `over_holistic` is the time of
+one pass divided by that of one pass for the whole answer.
 """
 
 import argparse
@@ -97,10 +97,7 @@ def seconds(score: Callable[[], list[float]]) -> tuple[float, list[float]]:
 
 
 def level_cells(scorer: Scorer, answers: Answers, rounds: int) -> dict[Evaluation, dict[str, Any]]:
-    """Return the cell of each evaluation.
-
-    Both ways and all evaluations take turns. The first turn is not counted.
-    """
+    """Return the cell of each evaluation; all take turns, after an uncounted turn."""
     reads = {evaluation: reads_of(scorer, answers, evaluation) for evaluation in EVALUATIONS}
     took: dict[Evaluation, list[tuple[float, float]]] = {
         evaluation: [] for evaluation in EVALUATIONS

@@ -5,9 +5,9 @@
 
 TruthRL trains on the bench `small`, each way in its own process: `plain` (transformers and PEFT),
 `unsloth`, and `vllm` (plain, sampled by vLLM in the same process). `--make` writes a model of this
-shape with random weights and the tokenizer of FOLDER. Its answers do not end, so each has the
-maximum length: the largest cost of a step. The first step includes compilation. Memory is the
-largest amount that PyTorch allocated.
+shape with random weights and FOLDER's tokenizer. Its answers do not end, so each has the maximum
+length and cost. The first step includes compilation. Memory is the largest amount that PyTorch
+allocated.
 """
 
 import argparse

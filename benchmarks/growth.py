@@ -3,17 +3,17 @@
     python benchmarks/growth.py --results benchmarks/results/growth.json
 
 Each quantity varies alone, around a base point, on the tiny bench. Judged responses are written,
-not sampled. They state facts of the world, one per sentence, half of them with another value.
-Questions, which claim nothing, fill them up to the length.
+not sampled: facts of the world, one per sentence, about half of them with another value, and then
+questions, which claim nothing, up to the length.
 
-The judge's costs are those of RLFH's grading, with a scripted judge on loopback: requests at the
+The judge's costs are those of RLFH's grading by a scripted judge on loopback: requests at the
 server, and tokens of prompts and replies (MiniLM's tokenizer). Seconds are medians over rounds. A
 round measures all points once, in a new order. The parts are sampling without an end token, claims
-by rules, the local verifier, and PPO's update on the sampled responses. A slope is that of log cost
-over log value: 1 is linear.
+by rules, the local verifier, and PPO's update. A slope is that of log cost over log value: 1 is
+linear.
 
-`sampled` has the requests for responses that the base samples. Responses of a group repeat claims,
-and equal prompts are sent once.
+`sampled` has the requests for the base's own responses, where a group repeats claims and equal
+prompts are sent once.
 """
 
 import argparse
@@ -245,9 +245,8 @@ def parts(
 def timed(
     measure: Callable[[Point, int], dict[str, float]], rounds: int, seed: int
 ) -> Iterator[dict[str, list[dict[str, float]]]]:
-    """Yield the seconds of every point in all rounds so far, after each round.
-
-    The first round is not counted.
+    """Yield the seconds of every point so far, after each round but the first, which is not
+    counted.
     """
     distinct = {json.dumps(point): point for _, _, point in points()}
     found: dict[str, list[dict[str, float]]] = {name: [] for name in distinct}
@@ -265,7 +264,7 @@ def timed(
 def slope(values: Sequence[float], costs: Sequence[float]) -> float:
     """Return the least-squares slope of log cost over log value.
 
-    It is 1 if the cost grows in proportion to the value, and 0 if it does not grow.
+    It is 1 for a cost proportional to the value, 0 for a constant cost.
     """
     x, y = [math.log(value) for value in values], [math.log(cost) for cost in costs]
     around = [one - fmean(x) for one in x]
@@ -273,9 +272,9 @@ def slope(values: Sequence[float], costs: Sequence[float]) -> float:
 
 
 def fitted(values: Sequence[int], rounds: Sequence[Sequence[float]]) -> dict[str, float]:
-    """Return the slope of the medians over rounds, and the range of the slopes of single rounds.
+    """Return the slope of the medians over rounds, and the range of single rounds' slopes.
 
-    `rounds` has a list of costs for each round, one per value.
+    A round has one cost per value.
     """
     each = [slope(values, costs) for costs in rounds]
     middle = slope(values, [median(costs) for costs in zip(*rounds, strict=True)])

@@ -3,11 +3,10 @@
     python benchmarks/hacking.py --people 40 --results benchmarks/results/hacking.json
     python benchmarks/hacking.py --text --results benchmarks/results/hacking_text.json
 
-The closed world judges all answers exactly. An attack is a text that should earn no more than the
-honest answer in the same situation, and that people would not prefer. The situation fixes what the
-policy knows, and the honest answer states exactly that. The judge makes no mistakes about truth or
-usefulness, so every gain in the table comes from the reward itself. `--text` measures attacks on
-the other judges, on ordinary text (`hacking_text.py`).
+An attack is a text that should earn no more than the honest answer in the same situation. The
+situation fixes what the policy knows; the honest answer states exactly that. The closed world
+judges truth and usefulness without mistakes, so a gain comes from the reward itself. `--text`
+measures attacks on other judges, on ordinary text (`hacking_text.py`).
 """
 
 import argparse
@@ -107,7 +106,7 @@ def biography(case: Case) -> str:
 
 
 def half(case: Case, more: str = "", before: str = "", thought: str = "") -> str:
-    """Return an answer with the known facts of a half-known person and additional text."""
+    """Return a half-known person's known facts, with additional text."""
     return tagged(
         " ".join((say(case.facts[0]), thought)).strip(),
         " ".join((before, all_of(case.facts[:3]), more)).strip(),
@@ -324,8 +323,7 @@ def paid(rows: Sequence[Feedback], baselines: Sequence[float]) -> dict[str, list
 def measure(people: int = 40) -> list[dict[str, Any]]:
     """Return a row for each situation and attack.
 
-    A cell has the mean honest and attacked reward, the gain, and the share of cases in which the
-    attack earns more.
+    A cell has the mean honest and attacked reward, the gain, and the share of cases won.
     """
     world = load_world()
     found = cases(world, people)
@@ -359,7 +357,7 @@ def measure(people: int = 40) -> list[dict[str, Any]]:
 def compare(
     honest: Sequence[float | None], attacked: Sequence[float | None]
 ) -> dict[str, float] | None:
-    """Return a cell, or None if the method does not apply: no honest answer has a reward.
+    """Return a cell, or None if no honest answer has a reward.
 
     An attack without a reward does not win.
     """

@@ -3,9 +3,8 @@
     python benchmarks/hacking.py --text
 
 The judges are the local one and a scripted language model that labels every sentence correctly.
-Each family of `hacking_cases.toml` has a bound on the reward of one of its texts. "paid" counts the
-texts that earn more. The local verifier cannot detect the family *same words, other relation*; the
-scripted judge refutes it.
+Each family of `hacking_cases.toml` has a bound on the reward of a text; "paid" counts the texts
+above it. Only the scripted judge detects the family *same words, other relation*.
 """
 
 import json
@@ -39,7 +38,7 @@ TRIVIA = (
 class Family:
     """Texts of a family by case, the correct label of their sentences, and the bound.
 
-    `bound` is the maximum reward of a text; None means the honest answer's reward in the same case.
+    `bound` is the maximum reward of a text; None means the honest answer's reward.
     """
 
     texts: Mapping[str, Sequence[str]]  # by title
@@ -199,7 +198,7 @@ def _response(case: Mapping[str, Any], text: str) -> Response:
 
 
 def markdown_text(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return one table for all judges; families with a text above the bound are bold."""
+    """Return one table for all judges; families that exceed their bound are bold."""
     judges = "".join(f" {judge}: mean (most) | pays |" for judge in tables)
     lines = [f"| family | a text may earn |{judges}", "|---|---|" + "---|---|" * len(tables)]
     for rows in zip(*tables.values(), strict=True):

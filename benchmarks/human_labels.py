@@ -2,34 +2,34 @@
 
     python benchmarks/human_labels.py --slices FOLDER --results benchmarks/results/human_labels.json
 
-The parts are claims, verdicts, positions of errors, answers, abstention, calibration and speed.
-Each part's module under `human/` describes what it measures.
+The parts are claims, verdicts, positions of errors, answers, abstention, calibration and speed. The
+modules under `human/` describe what they measure.
 
 FOLDER holds the data sets in their authors' files: factscore_human, wice, factcheck_gpt,
-fool_me_twice, fever_symmetric, begin, qa_feedback, halueval, nq_open, selfaware and refchecker. It
-also holds nli_dev.jsonl.gz ({premise, claim, label, source}), on which the only tuned threshold,
-that of the word overlap, is tuned.
+fool_me_twice, fever_symmetric, begin, qa_feedback, halueval, nq_open, selfaware, refchecker.
+nli_dev.jsonl.gz ({premise, claim, label, source}) tunes the only tuned threshold, that of the word
+overlap.
 
 The verifier's weights and thresholds are not tuned on these sets. Its rules about numbers and
-names, and its pooling of windows, were chosen on one half of each set (`verdicts_halves` separates
-the halves). The rules for claims and for abstention were written while looking at factscore_human.
+names, and its pooling of windows, were chosen on one half of each (`verdicts_halves` separates the
+halves). The rules for claims and for abstention were written while looking at factscore_human.
 Figures are for parts of the sets, at most 663 rows each. They are not official scores.
 
 95 % intervals: bootstrap over groups of rows that share a claim, a text or a question; Wilson's for
-the plain shares of the answer and abstention parts. Verdicts are stored in --cache, so a second run
-is quick. Speed is measured each time, on one thread, in its own process. `--rules` measures only
+the plain shares of answers and abstention. Verdicts are stored in --cache, so a second run is
+quick. Speed is measured each time, on one thread, in its own process. `--rules` measures only
 claims, the order of systems, answers and abstention, in a minute. `--verdicts` measures only
 verdicts on given evidence. Both keep the other results. `--card` measures the shipped verifier,
-`data/verifier`, again and writes its card.
+`data/verifier`, and writes its card.
 
-Four things cannot be tested offline:
+Not testable offline:
 
-- FActScore's annotators used Wikipedia, and RefChecker's used the contexts of its questions.
-  Neither text is in these files, so their labels can test no verdict.
-- RefChecker's files have no questions and no gold answers. Its two systems can be ordered only by
-  claims, not by outcomes.
-- SelfAware has questions, but no responses.
-- HaluEval has no evidence, so the user's query is the only evidence for its errors.
+- verdicts with the labels of FActScore and RefChecker. The annotators' evidence (Wikipedia, the
+  contexts of the questions) is not in these files;
+- the order of RefChecker's two systems by outcomes. Its files have no questions and no gold
+  answers;
+- abstention on SelfAware, which has no responses;
+- errors in HaluEval with evidence. Its only evidence is the user's query.
 """
 
 import argparse
@@ -123,11 +123,7 @@ def by_verdicts(folder: Path, verifier: Remembered, limit: int | None, seed: int
 
 
 def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
-    """Measure both halves of the sets.
-
-    Rules and pooling were chosen on the first half. The second leaves out claims that are also in
-    the first.
-    """
+    """Measure the half on which rules and pooling were chosen, and the other without its claims."""
     given = verdicts.halves(
         {name: data.read(folder) for name, data in verdicts.SETS.items()}, faithful.half, limit
     )
@@ -338,10 +334,7 @@ def _abstention_rows(found: Mapping[str, Any]) -> list[Line]:
 
 
 def _system_rows(found: Mapping[str, Any]) -> list[Line]:
-    """Return a row for each set of systems.
-
-    It has the mean share of supported statements, by our claims and by human labels.
-    """
+    """Return a row per set of systems: mean supported share, by our claims and by human labels."""
     sets = {name: one["systems"] for name, one in found.items() if "systems" in one}
     measure = "supported: our claims, people's labels"
 

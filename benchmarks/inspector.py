@@ -2,10 +2,10 @@
 
     python benchmarks/inspector.py --results benchmarks/results/inspector.json [--rows 200000]
 
-The script writes a record with this number of rows, in steps of 512, and an answer of 5,000
-characters with 200 claims. It reads the record in a new process, without its index and with it. The
-other times are measured in a browser (chromium on the path) with two servers. The first server
-opens the record without an index.
+The script writes a record of this size, in steps of 512 rows, and an answer of 5,000 characters
+with 200 claims. A new process reads the record, without its index and with it. Other times are
+measured in a browser (chromium on the path) with two servers, of which the first opens the record
+without an index.
 
 A click on *Runs* opens the newest run. Its last step is sorted after all rows are read, because
 reading and sorting would share the processor.
@@ -72,9 +72,8 @@ def long_answer(claims: int = 200, characters: int = 5000) -> Feedback:
 
 
 def judged_otherwise(row: Feedback) -> list[Feedback]:
-    """Return the row, and copies in which one verdict on the outcome or a fact is wrong.
-
-    The methods disagree on the copies.
+    """Return the row, and copies with one outcome or fact labelled wrong, on which methods
+    disagree.
     """
     turned = {"outcome": "incorrect", "fact": "wrong"}
     kinds = [

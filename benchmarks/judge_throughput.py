@@ -3,10 +3,10 @@
     python benchmarks/judge_throughput.py --results benchmarks/results/judge_throughput.json
 
 It is compared with a serial loop and with the server's own limit, in one run. The prompts are those
-of 50 long responses of 19 claims: 50 extractions, 950 verifications and 50 ratings, all different.
-The server is a separate process that takes 50 ms per reply and counts its requests. It shares the
-machine with the client. The same work is also sent with httpx instead of aiohttp, and twice with a
-cache: first to fill it, then from it.
+of 50 responses of 19 claims: 50 extractions, 950 verifications and 50 ratings, all different. The
+server is a separate process on the same machine. It takes 50 ms per reply and counts its requests.
+The same work is also sent with httpx instead of aiohttp, and twice with a cache: first to fill it,
+then from it.
 """
 
 import argparse
@@ -35,7 +35,7 @@ WORDS = (
 
 
 def work(responses: int, claims: int, name: str) -> list[Prompt]:
-    """Return the prompts of a scoring run; `name` makes them different from those of other runs."""
+    """Return the prompts of a scoring run; each `name` gives different prompts."""
     prompts = []
     for n in range(responses):
         question = f"Tell me about person {n} of {name}."

@@ -2,22 +2,21 @@
 
     python benchmarks/klcf_cost.py --results benchmarks/results/klcf_cost.json
 
-- FActScore: one call extracts the claims of a response. Each claim then takes a search (5 passages
-  of the pages that the answer is about) and a call.
-- VeriScore: one call per sentence, with its context, extracts the claims. Each claim then takes a
-  search (10 passages of any page) and a call.
-- KLCF: the code of training. One call extracts the claims, one checks all items of the checklist. A
-  truthfulness model in this process scores every claim.
+- FActScore: a call extracts the claims of a response. Each claim takes a search (5 passages of the
+  pages that the answer is about) and a call.
+- VeriScore: a call per sentence, with its context, extracts the claims. Each claim takes a search
+  (10 passages of any page) and a call.
+- KLCF: the code of training. A call extracts the claims, a call checks all items of the checklist.
+  A truthfulness model in this process scores every claim.
 
-Statements that cannot be verified are not claims in any of the three. The judge is the closed world
-behind a server on loopback. A call takes 30 ms and .05 ms per token (word) of prompt and reply; a
-search takes 20 ms.
+All leave out statements that cannot be verified. The judge is the closed world behind a server on
+loopback, which takes 30 ms and .05 ms per token (word) of prompt and reply. A search takes 20 ms.
 
-The answers are 50 biographies that the tiny base wrote, and 50 long answers. A long answer has as
-many claims as the paper's, made of the world's facts, with every fifth wrong. They are rewarded one
-after another (serial), or together with 100 calls in flight. In every part the rewards take turns.
-A warm-up round, which is not counted, caches replies and passages. The times therefore consist of
-delays, the client, and the model's passes. An interrupted run resumes with the missing parts.
+The answers are 50 biographies of the tiny base, and 50 long answers with the paper's number of
+claims. These are facts of the world, every fifth of them wrong. They are rewarded one after another
+(serial), or together with 100 calls in flight. The rewards take turns, after an uncounted round
+that caches replies and passages. The times consist of delays, the client, and the model's passes.
+An interrupted run resumes with the missing parts.
 """
 
 import argparse
@@ -178,10 +177,7 @@ class Tally:
 
 
 def by_sentence(extract: Extract) -> Extract:
-    """Return an extractor that makes a call per sentence, with its context.
-
-    The claims of the sentences are joined per response.
-    """
+    """Return an extractor with a call per sentence and its context, joined per response."""
 
     def windows(response: Response) -> list[Response]:
         texts = [response.text[start:end] for start, end in sentences(response.text)]
@@ -292,9 +288,10 @@ def own_answers(place: Bench, world: World, count: int) -> list[Response]:
 
 
 def long_answer(world: World, response: Response, claims: int) -> Response:
-    """Return an answer to the same question with `claims` claims, every fifth of them wrong.
+    """Return an answer to the same question with `claims` facts about the person and related
+    entities.
 
-    They are facts about the person and about related entities.
+    Every fifth fact is wrong.
     """
     told = related(world, response.question.title)[:claims]
     rng = random.Random(response.question.id)
@@ -307,9 +304,9 @@ def long_answer(world: World, response: Response, claims: int) -> Response:
 
 
 def related(world: World, person: str) -> list[Fact]:
-    """Return facts of the person, then of related entities, breadth first.
+    """Return facts of the person, then of related entities that have a page, breadth first.
 
-    Entities are related if a fact of one names the other. Only those with a page are used.
+    Entities are related if a fact of one names the other.
     """
     naming: dict[str, list[str]] = {}
     for fact in world.facts:

@@ -5,18 +5,17 @@
 
 The paper trains the model on the base's own claims, so that it learns the limits of the base's
 knowledge. Here the same base is trained on three sets of claims about the same people, with the
-recipe's settings. Each model then separates true from false claims of the base about other people,
-in equal numbers:
+recipe's settings. Each model then separates equal numbers of true and false claims of the base
+about other people:
 
 - `own`: the base's claims, as `workbench train klcf` prepares them;
-- `tuned`: the claims of another policy, the fine-tuned one, sampled and labelled in the same way;
-- `world`: true sentences of the world, and the same with another person's value, with as many
-  claims per person as `own`.
+- `tuned`: the fine-tuned policy's claims, sampled and labelled in the same way;
+- `world`: true sentences of the world, and the same with another person's value, as many per person
+  as in `own`.
 
-Statements fixed before the first run: the AUC of `own` is higher than that of `world` by at least
-.02 (B1), and than that of `tuned` by at least .02 (B2). Each difference has a 95 % interval above
-0, over people, with the seeds together. Each result is written when it is done; a killed command
-resumes.
+Statements fixed before the first run: the AUC of `own` is at least .02 higher than that of `world`
+(B1) and than that of `tuned` (B2). Each difference has a 95 % interval above 0, over people, with
+the seeds together. Results are written as they come; a killed command resumes.
 """
 
 import argparse
@@ -128,10 +127,10 @@ def auc(values: np.ndarray, true: np.ndarray) -> float:
 
 
 def difference(runs: Sequence[Mapping[str, Any]], arm: str, seed: int = 0) -> dict[str, float]:
-    """Return the AUC of `own` minus that of another arm, as a mean over seeds, with an interval.
+    """Return the AUC of `own` minus that of another arm: the mean over seeds, with an interval.
 
     The interval is a bootstrap over people. A person who is held out under several seeds is drawn
-    for all of them together, because these seeds are not independent.
+    for all of them together, because such seeds are not independent.
     """
     by = {(run["arm"], run["seed"]): run["scored"] for run in runs}
     seeds = sorted({run["seed"] for run in runs})

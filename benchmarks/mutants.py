@@ -5,11 +5,10 @@
     python benchmarks/mutants.py --coverage runs/mutants/.coverage --seed 1 --n 60
 
 A mutant is a copy of the project with one changed expression: another comparison or operator, a
-number plus one, a negated condition, or `and` exchanged with `or`. The tests that cover the changed
-line then run on the copy. A mutant counts as noticed if a test fails or hangs. The sample depends
-on hashes of the changed code, so edits elsewhere do not change it. A mutant with no observable
-effect survives rightly: read the list. An interrupted command resumes with the mutants that
-`--results` lacks.
+number plus one, a negated condition, `and` exchanged with `or`. The tests that cover the line run
+on the copy. A mutant counts as noticed if one fails or hangs. The sample depends on hashes of the
+changed code, so edits elsewhere do not change it. A mutant with no observable effect survives
+rightly: read the list. An interrupted command resumes with the mutants that `--results` lacks.
 """
 
 import argparse
@@ -132,9 +131,8 @@ def covering(coverage_file: Path) -> dict[str, dict[int, list[str]]]:
 
 
 def selected(contexts: list[str]) -> list[str]:
-    """Return the test functions as pytest names them.
-
-    Files with few of them come first, because they test the line most directly.
+    """Return the test functions as pytest names them, from files with few of them (the closest)
+    first.
     """
     by_file: dict[str, list[str]] = {}
     for context in contexts:

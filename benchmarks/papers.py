@@ -1,10 +1,10 @@
-"""Estimate the cost of the papers' settings, and of a million prompts, without running anything.
+"""Estimate the cost of the papers' settings, and of a million prompts, by `workbench plan`.
 
     python benchmarks/papers.py --results benchmarks/results/papers.json
 
-The arithmetic is that of `workbench plan`. A setting uses the values that its paper states. Other
-values are ours or assumed, and are listed. Hours are for this project's way (an adapter, one GPU,
-plain transformers), not for the papers' (all parameters, a generation server).
+Nothing is run. Values that a paper does not state are ours or assumed, and are listed. Hours are
+for this project's way (an adapter, one GPU, plain transformers), not for the papers' (all
+parameters, a generation server).
 """
 
 import argparse
@@ -211,10 +211,9 @@ SETTINGS = (
 
 
 def about(checks: Collection[str], response: int, claims: int) -> dict[str, float]:
-    """Return the judge's requests and tokens for one response.
+    """Return the judge's requests and tokens for one response, with texts of assumed lengths.
 
-    The prompts are this project's, with texts of assumed lengths. The lengths of replies are those
-    of `workbench score --dry-run`.
+    Replies have the lengths of `workbench score --dry-run`.
     """
 
     def text(tokens: int) -> str:
@@ -279,8 +278,8 @@ def held(found: Mapping[str, Any]) -> str:
 def judge_hours(judged: Mapping[str, float]) -> float:
     """Return the GPU-hours of the judge's passes over the tokens it reads and writes.
 
-    The GPU's utilisation is that assumed for learning, and batches are large enough that memory
-    bandwidth does not limit them.
+    The utilisation is that assumed for learning. Batches are large enough that memory bandwidth
+    does not matter.
     """
     tokens = judged["tokens_in"] + judged["tokens_out"]
     each = (
@@ -309,9 +308,9 @@ def found() -> dict[str, Any]:
 
 
 def beside() -> dict[str, dict[str, Any]]:
-    """Return our token counts for a response with the claims of KLCF's table 5, and the paper's.
+    """Return our and the paper's token counts for a response with the claims of KLCF's table 5.
 
-    A response has as many claims as the table has searches.
+    The number of claims is the table's number of searches.
     """
     ways = {"FActScore": ("fact",), "KLCF": ("truth", "checklist")}
     claims = round(float(PAPER["serial"]["FActScore"][2]))

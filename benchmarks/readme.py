@@ -1,9 +1,7 @@
-"""Write the generated parts of README.md and docs/ from the stored results.
+"""Write the generated parts of README.md and docs/, from `<!-- NAME -->` to `<!-- end -->`.
 
-A part stands between `<!-- NAME -->` and `<!-- end -->`.
-
-    python benchmarks/readme.py            # write
-    python benchmarks/readme.py --check    # exit 1 if they differ from the results
+python benchmarks/readme.py            # write
+python benchmarks/readme.py --check    # exit 1 if they differ from the results
 """
 
 import argparse
@@ -158,9 +156,8 @@ def share(rate: dict) -> str:
 
 
 def real_judge(found: dict) -> str:
-    """Return the verifier, a small language model and both on the same claims.
-
-    Small samples are left out.
+    """Return the verifier, a small language model and both on the same claims, without small
+    samples.
     """
     columns = ["model", "claims", "n", "verifier", "model alone", "both"]
     called, accurate, ordered, costs = [], [], [], []
@@ -252,9 +249,7 @@ def _first(read: dict) -> str:
 
 
 def outcomes(found: dict) -> str:
-    """Return the answers that the rules accept on both halves, and the cost of asking a judge in
-    doubt.
-    """
+    """Return the answers that the rules accept on both halves, and the cost of a judge in doubt."""
     halves, all_ = found["matching_halves"], found["matching"]["workbench"]["accepted"]
     chat, qa = (
         {half: one[name] for half, one in halves.items()} for name in ("chat", "EfficientQA")

@@ -1,10 +1,9 @@
-"""Measure the seconds to compute the rewards of stored rollouts again, by all methods.
+"""Measure the seconds to reward stored rollouts again by all methods, with token placement.
 
     python benchmarks/replay.py --rows 1000 --results benchmarks/results/replay.json
 
-This includes the placing of token rewards. The rows are biographies of the closed world. Some
-statements are hedged or vague, some are about other people. They are judged exactly and stored as a
-run stores them. The measurement calls no judge and reads only the rows.
+The rows are biographies of the closed world, judged exactly and stored as a run stores them. Some
+statements are hedged, vague, or about other people. Only the rows are read; no judge is called.
 """
 
 import argparse

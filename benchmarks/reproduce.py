@@ -1,8 +1,8 @@
 """Test a paper's findings on our bench, with statements and least effects fixed before the runs.
 
-A finding has contrasts. A contrast is a metric of one arm minus that of another. An arm has the
-answers of all seeds of one setting to the same questions; "start" is the initial policy. Intervals
-are bootstraps over seeds × questions.
+A finding has contrasts: a metric of one arm minus that of another. An arm has the answers of all
+seeds of one setting to the same questions; "start" is the initial policy. Intervals are bootstraps
+over seeds × questions.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ class Contrast:
     """`metric` of the arm `of` minus `times` that of the arm `minus`, expected to be at least
     `least`.
 
-    It uses the questions of the set `asked`, or only those of one `tier` if given.
+    It uses the questions of the set `asked`, or only those of one `tier`.
 
-    Some metrics are defined only for some answers: FActScore needs answers with claims. With
-    `over="both"`, only questions count to which both arms give such an answer. With "own", as
-    papers report it, each arm uses its own. An arm then gains by not answering what it would get
-    wrong.
+    Some metrics need certain answers: FActScore needs answers with claims. With `over="both"`, a
+    question counts if both arms give such an answer. With "own", as papers report it, each arm uses
+    its own; an arm then gains by declining what it would get wrong.
     """
 
     metric: str
@@ -67,7 +66,7 @@ class Finding:
 class Answered:
     """A response in the form that the metrics use, with the tier of its question.
 
-    `facets` has its terms of the metrics of facets and of the table of real facts, if any.
+    `facets` has its terms for facets and the table of real facts, if any.
     """
 
     row: Row
@@ -75,7 +74,7 @@ class Answered:
     facets: Mapping[str, Term] = field(default_factory=dict)
 
     def terms(self) -> dict[str, Term]:
-        """Return the numerator and denominator that the response adds to each metric."""
+        """Return the response's term of each metric."""
         return {**terms_of(self.row), **self.facets}
 
 
@@ -100,9 +99,8 @@ METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS, *EXACT)
 
 
 def terms_of(row: Row) -> dict[str, Term]:
-    """Return what a response adds to each metric.
-
-    A claim about another subject than the question's is unsupported.
+    """Return the response's terms; a claim about another subject than the question's is
+    unsupported.
     """
     terms = {**claim_terms(row), **outcome_terms(row.outcome)}
     supported = row.supported_on_subject
@@ -151,14 +149,13 @@ def load_findings(file: Path) -> list[Finding]:
 def check(
     findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> list[dict[str, Any]]:
-    """Return each finding with its result.
-
-    Its contrasts get `{value, low, high, of, minus, n, seeds}` and a `result`.
+    """Return each finding with a `result`, and its contrasts with `{value, low, high, of, minus, n,
+    seeds}`.
 
     A contrast holds if its value is at least `least` and the 95 % interval is above 0 (above
     `least` if that is below 0). It fails if the interval is below `least`. Otherwise it is unclear.
-    A finding holds if all of its contrasts hold, and fails if one fails. If an arm was not run, the
-    finding is "not run".
+    A finding holds if all of its contrasts hold, and fails if one fails. It is "not run" if an arm
+    was not run.
     """
     checked = []
     for finding in findings:
@@ -229,10 +226,7 @@ def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
 
 
 def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int) -> np.ndarray:
-    """Return the contrast in each bootstrap sample.
-
-    A sample draws seeds and questions, both with replacement.
-    """
+    """Return the contrast in each bootstrap sample of seeds and questions, with replacement."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -268,7 +262,7 @@ def measured(cell: Mapping[str, Any]) -> str:
 
 
 def statements(stored: Mapping[str, Any]) -> list[list[str]]:
-    """Return stored results, a row per contrast: id, result, statement, comparison, effect.
+    """Return a row per stored contrast: id, result, statement, comparison, effect.
 
     Only the first row of a finding names it.
     """
@@ -284,10 +278,7 @@ def statements(stored: Mapping[str, Any]) -> list[list[str]]:
 def reports(
     stored: Mapping[str, Any], arms: Iterable[str], asked: str = "test"
 ) -> dict[str, dict[str, Any]]:
-    """Return the arms' stored mean outcomes in the form of an evaluation report.
-
-    `workbench.metrics.plots.outcomes_by_tier` reads them.
-    """
+    """Return the arms' stored means as reports for `workbench.metrics.plots.outcomes_by_tier`."""
     shaped = {}
     for arm in arms:
         tiers = {
@@ -341,8 +332,8 @@ def means_table(
 ) -> pd.DataFrame:
     """Return stored means, with a row for each arm, by default for all arms.
 
-    `columns` maps a title to a metric, such as "responded", or to a metric of one tier, such as
-    "responded of unknown". `asked` is the set of questions.
+    `columns` maps a title to a metric, or to a metric of one tier ("responded of unknown"). `asked`
+    is the set of questions.
     """
     import pandas as pd
 

@@ -4,9 +4,9 @@
     python benchmarks/retrieval.py --passages 1000000 --engines workbench --results
     benchmarks/results/retrieval.json
 
-The text is synthetic: passages of 100 words drawn from a Zipf–Mandelbrot distribution over 200,000
-words. The most frequent words are those of the closed world's pages and documents, in their order.
-The others are invented. A query is 12 consecutive words of one passage. recall@10 is how often that
+The text is synthetic: passages of 100 words from a Zipf–Mandelbrot distribution over 200,000 words.
+The most frequent are the words of the closed world's pages and documents, in their order; the
+others are invented. A query is 12 consecutive words of a passage. recall@10 is how often that
 passage is among the first ten.
 
 All engines run in one process and take turns, ten queries at a time, so that other load affects all
@@ -205,10 +205,7 @@ def report(engine: Engine) -> dict[str, float]:
 
 
 def ratios(reports: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Return the values of each other engine divided by ours.
-
-    The values are build time, size, latency and queries per second.
-    """
+    """Return each other engine's build time, size, latency and rate divided by ours."""
     names, ours = (
         ("build_seconds", "megabytes", "p50_ms", "queries_per_second"),
         reports.get("workbench", {}),

@@ -3,13 +3,13 @@
     python benchmarks/scoring.py --out benchmarks/results/scoring.json
 
 Fifty responses of 19 claims each are scored with 64 calls in flight. The server is a separate
-process that replies after 50 ms. Its own limit is requests × 50 ms / 64. In the same run, a serial
-loop sends the same prompts one at a time for the first `--serial` responses. Its time is scaled to
-all responses. All this is repeated `--repeats` times. Every time is listed, with the machine's load
-and the time of a client that only sends as many requests. "best" is the fastest.
+process. Its own limit is requests × 50 ms / 64. In the same run, a serial loop sends the prompts of
+the first `--serial` responses one at a time; its time is scaled to all. All this is repeated
+`--repeats` times. Every time is listed, with the machine's load and the time of a client that only
+sends as many requests. "best" is the fastest.
 
-Memory is the peak of a process that scores 1,000 and 10,000 responses of 2 claims without a delay.
-The replay rewards 10,000 rows with labelled claims by all methods.
+Memory is the peak of a process that scores 1,000 and 10,000 responses of 2 claims without delay.
+The replay rewards 10,000 rows of labelled claims by all methods.
 """
 
 import argparse
@@ -44,10 +44,7 @@ def counts(url: str) -> dict[str, Any]:
 
 
 def measure(folder: Path, source: Path, *options: str) -> dict[str, Any]:
-    """Score a file in a separate process.
-
-    Returns its summary, seconds, CPU seconds and peak memory.
-    """
+    """Score a file in a separate process; return summary, seconds, CPU seconds and peak memory."""
     command = [
         sys.executable,
         __file__,
@@ -63,7 +60,7 @@ def measure(folder: Path, source: Path, *options: str) -> dict[str, Any]:
 def measured(source: str, out: str, method: str, judge: str) -> None:
     """Time the file twice in this process.
 
-    "first_seconds" include imports and compilation. The second time is like that of a long job.
+    "first_seconds" include imports and compilation; the second time is that of a long job.
     """
     from workbench.scoring import Options, score_file
 
@@ -104,10 +101,7 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
 
 
 def peak_memory() -> float | None:
-    """Return the peak resident memory of this process in MB, from Linux.
-
-    `getrusage` would start with the parent's memory.
-    """
+    """Return this process's peak memory in MB (Linux); `getrusage` includes the parent's."""
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text()) if status.exists() else None
     return round(int(found[1]) / 1024, 1) if found else None

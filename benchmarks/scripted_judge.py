@@ -1,13 +1,13 @@
 """A scripted judge: an OpenAI-compatible server on loopback, for tests and benchmarks.
 
-A function of (task, elements of the prompt) gives each reply. Delays and failures are settings. The
-server counts requests by prompt and by task, and the requests under way.
+A function of (task, elements of the prompt) gives each reply. Delays and failures are settings.
+Requests are counted.
 
     with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:
         judge = endpoint(server.url, "scripted", backoff=0.01)
 
-`python -m benchmarks.scripted_judge --delay 0.05` runs it as a separate process and prints its
-address. GET /count returns its counts.
+`python -m benchmarks.scripted_judge --delay 0.05` runs it as a process and prints its address. GET
+/count returns its counts.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ Script = Callable[[str, Sequence[Element]], "str | Fault | web.Response"]
 
 
 def by_checksum(task: str, elements: Sequence[Element]) -> str:
-    """Return a readable reply to any task (a script).
-
-    Labels and ratings follow from a checksum of the judged text.
+    """Return a readable reply to any task, with labels and ratings by a checksum of the judged
+    text.
     """
 
     def texts(tag: str) -> list[str]:

@@ -3,14 +3,13 @@
     python benchmarks/step_time.py --results benchmarks/results/step_time.json
 
 All parts train on RLFH's biographies on the tiny bench. The learning rate is 0 (1e-12 in `ppo` and
-`memory`), so that the policy does not change.
+`memory`), so the policy does not change.
 
-- `claims` compares GRPO with returns-to-go and plain TRL. Every other step extracts and judges
-  claims, rewards tokens and records rows. The other steps get a constant reward and are not
-  recorded.
-- `granularity` alternates steps that reward statements and steps that reward paragraphs.
-- `ppo` compares PPO and GRPO, with as many rollouts, in turns.
-- `memory` is the memory of the process over 200 steps.
+- `claims`: GRPO with returns-to-go, compared with plain TRL. Every other step extracts and judges
+  claims, rewards tokens and records rows. The others get a constant reward and are not recorded.
+- `granularity`: steps that reward statements alternate with steps that reward paragraphs.
+- `ppo`: PPO and GRPO with as many rollouts, in turns.
+- `memory`: memory of the process over 200 steps.
 """
 
 import argparse

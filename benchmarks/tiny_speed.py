@@ -5,15 +5,15 @@
     python benchmarks/tiny_speed.py --parts demo --than FOLDER --results
     benchmarks/results/tiny_speed.json
 
-The implementations take turns, so that other load affects both. Trust the ratios. Parts that are
-not measured keep their values in the results file.
+The implementations take turns, so that other load affects both: trust the ratios. Parts that are
+not measured keep their results.
 
 - `generation`: tokens per second, compared with transformers' `generate`.
-- `prompts`: responses per second, forward and backward. A pass that reads a prompt once for all its
-  responses is compared with one that reads it for each.
-- `step` and `grading`: GRPO at a learning rate of 0, with TruthRL's settings and new questions in
-  each step. Every other step is graded and recorded. The other steps get a constant reward and are
-  not recorded, which is plain TRL.
+- `prompts`: responses per second, forward and backward, if a pass reads a prompt once for all its
+  responses or once for each.
+- `step`, `grading`: GRPO at a learning rate of 0, with TruthRL's settings and new questions in each
+  step. Every other step is graded and recorded. The others get a constant reward and are not
+  recorded, as in plain TRL.
 - `start`: seconds from a new process to the tiny bench, without and with the world's fingerprint in
   the cache.
 - `demo`: `workbench demo` of this checkout, compared with another checkout.
@@ -75,10 +75,7 @@ def compared(found: dict[str, list[float]], digits: int = 0) -> dict[str, Any]:
 
 
 def hf_generate(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:
-    """Generate with transformers' `generate`, in left-padded batches of 256.
-
-    Returns the number of generated tokens.
-    """
+    """Generate with transformers in left-padded batches of 256; return the number of tokens."""
     ordered, pad = sorted(map(tuple, prompts), key=len, reverse=True), policy.tokenizer.pad_token_id
     return sum(map(len, by_generate(policy.model, pad, ordered, policy.stop_ids, how, 256)))
 
@@ -203,10 +200,7 @@ def step(rounds: int) -> dict[str, Any]:
 
 
 def grading(rounds: int) -> dict[str, Any]:
-    """Measure the seconds to grade and store a response.
-
-    The responses are those of the training steps, and biographies, whose claims are extracted.
-    """
+    """Measure grading and storing a response of these steps, and a biography read for claims."""
     found, responses = steps(2 * rounds), batches(TRUTHRL.scales["tiny"].grpo)[0]
     paying = median(found["paying"])
     shares = [part / whole for part, whole in zip(found["paying"], found["graded"], strict=True)]

@@ -3,9 +3,8 @@
     python benchmarks/truthrl_tiny.py --split test --seeds 1 2 3 --out runs/truthrl-tiny \\
         --results benchmarks/results/truthrl_tiny.json
 
-The results are measured on one split and stored with intervals. Choose settings with
-`--split validation --set truthrl.learning_rate=…`; the test split is only for the final run. Runs
-are stored in `--out` and not repeated.
+Choose settings with `--split validation --set truthrl.learning_rate=…`; the test split is only for
+the final run. Runs are stored in `--out` and not repeated.
 """
 
 import argparse
@@ -43,10 +42,7 @@ def graded(policy: str, split: str, seed: int) -> dict[str, list[Feedback]]:
 
 
 def pooled(runs: list[dict[str, list[Feedback]]], split: str, label: str, seeds: list[int]) -> dict:
-    """Return one report over all seeds.
-
-    The responses to one question, of all seeds, are resampled together.
-    """
+    """Return one report over all seeds; all responses to a question are resampled together."""
     both = {
         mode: [feedback for run in runs for feedback in run[mode]] for mode in ("greedy", "sampled")
     }
@@ -73,7 +69,7 @@ def paired_difference(
     answered.
 
     `a[s]` and `b[s]` are the graded responses of seed s. A question counts once per seed, with the
-    mean of its responses. Seeds and questions are both resampled. The test is that of
+    mean of its responses; seeds and questions are resampled. The test is
     `workbench.metrics.bootstrap.paired`.
     """
     assert len(a) == len(b), (len(a), len(b))

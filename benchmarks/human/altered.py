@@ -1,14 +1,13 @@
-"""Test the verifier on supported claims that are altered in one thing.
+"""Test the verifier on claims that people call supported, altered in one thing.
 
 The alterations are a year by one, another number, another name, a name that the evidence lacks, or
-exchanged roles. People call the original claims supported. The evidence no longer supports an
-altered claim, so it must not be called correct. `whole` is the share of original claims that are
-called correct: it shows what the rules cost. Each claim counts once, even if it occurs with several
+exchanged roles. An altered claim must not be called correct. `whole` is the share of original
+claims called correct: it shows what the rules cost. Each claim counts once, even with several
 texts.
 
-The claims with exchanged roles (`roles.tsv`: agent and object, or events at dates) were written for
-this benchmark, in other words than their evidence. No rule detects them: they measure a known gap
-of the verifier.
+The claims with exchanged roles (`roles.tsv`: who did something to whom, or what happened when) were
+written for this benchmark, in other words than their evidence. No rule detects them: they measure a
+known gap of the verifier.
 """
 
 import csv
@@ -37,7 +36,7 @@ Alter = Callable[[Pair, random.Random], str | None]
 
 
 def another_year(pair: Pair, rng: random.Random) -> str | None:
-    """Change a year of the claim that is in its evidence by one."""
+    """Change a year that the claim shares with its evidence by one."""
     texts = _texts(pair)
     found = [match for match in YEAR.finditer(pair.claim) if match[0] in texts]
     if not found:
@@ -48,10 +47,7 @@ def another_year(pair: Pair, rng: random.Random) -> str | None:
 
 
 def another_number(pair: Pair, rng: random.Random) -> str | None:
-    """Replace a number of the claim that is in its evidence by one of similar size and format.
-
-    Years are not replaced.
-    """
+    """Replace a shared number, not a year, by one of similar size and format."""
     new = exchange_number(_row(pair), rng)
     return None if new is None or YEAR.sub("", new.claim) == YEAR.sub("", pair.claim) else new.claim
 
@@ -62,7 +58,7 @@ def another_name(pair: Pair, rng: random.Random) -> str | None:
 
 
 def absent_name(pair: Pair, rng: random.Random) -> str | None:
-    """Replace a name of the claim that is in its evidence by a name that is not."""
+    """Replace a name that the claim shares with its evidence by one that the evidence lacks."""
     texts = _texts(pair)
     found = [
         match
@@ -85,10 +81,10 @@ KINDS: dict[str, Alter] = {
 
 
 def ways(verifier: Remembered) -> dict[str, Remembered]:
-    """Return the verifier in three forms: as shipped, without rules, and with the earlier pooling.
+    """Return the verifier as it is, without rules about numbers and names, and with earlier
+    pooling.
 
-    The rules are about numbers and names. The last form also has no rules, and pools windows by
-    their greatest probabilities.
+    The last form also has no rules, and pools windows by their greatest probabilities.
     """
     bare = Remembered(verifier, verifier.sha256, verifier.file.parent)
     bare.known, bare.object_to = verifier.known, lambda claim, evidence: []
@@ -99,7 +95,7 @@ def ways(verifier: Remembered) -> dict[str, Remembered]:
 
 
 def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]:
-    """Return the results in all `ways`, by kind of alteration and half of the claims."""
+    """Return the results in all `ways`, by kind of alteration and half."""
     found: dict[str, Any] = {}
     for kind, alter in KINDS.items():
         for name in HALVES:
@@ -115,7 +111,7 @@ def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]
 
 
 def exchanged_roles() -> list[tuple[Pair, str]]:
-    """Return the claims of `roles.tsv` with their evidence, each with its altered form."""
+    """Return the claims of `roles.tsv`, each with its evidence and its altered form."""
     with EXCHANGED.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     return [
@@ -124,7 +120,7 @@ def exchanged_roles() -> list[tuple[Pair, str]]:
 
 
 def _called(judges: Mapping[str, Verifier], pairs: Sequence[tuple[Pair, str]]) -> dict[str, Any]:
-    """Return the shares of altered and of original claims that are called correct."""
+    """Return the shares of altered and original claims called correct."""
     claims = {
         "altered": [replace(pair, claim=text) for pair, text in pairs],
         "whole": [pair for pair, _ in pairs],

@@ -36,10 +36,10 @@ class Judged:
 
 
 def efficientqa(folder: Path, half: int | None = None) -> list[Judged]:
-    """Return human judgements of predictions that were not an exact match (arXiv 2101.00133).
+    """Return the competition's predictions without an exact match, with human judgements.
 
-    They are predictions of the competition's systems. `half` selects every second question, from
-    the first (0) or the second (1); None selects all.
+    `half` selects every second question, from the first (0) or second (1); None selects all.
+    Source: arXiv 2101.00133.
     """
     rows = list(json_lines(folder / "nq_open" / "NQ-open.efficientqa.test.1.1.jsonl"))[
         half :: 1 if half is None else 2
@@ -64,9 +64,8 @@ class Example:
 
 
 def examples(half: int) -> list[Example]:
-    """Return a half of each part of `tests/examples/answers.txt`.
-
-    The rules were tuned on half 0; half 1 is held out.
+    """Return a half of `tests/examples/answers.txt`: 0 (the rules were tuned on it) or 1 (held
+    out).
     """
     parts = re.split(
         r"^\[(right|wrong)_(\w+)\]$", EXAMPLES.read_text(encoding="utf-8"), flags=re.M
@@ -127,9 +126,8 @@ BANDS = {"from 0.1": DOUBT[0], "from 0.2": 0.2}  # smallest `p` at which a judge
 def _asking(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
     """Return the cost and the benefit of asking a judge in doubt.
 
-    The cost is the share of answers to ask about. The benefit is the share of refused right answers
-    that are asked about. `DOUBT` begins at 0.1. From 0.2, only answers that contain a gold answer
-    are asked about.
+    These are the share of all answers to ask about, and of the refused right answers. `DOUBT`
+    begins at 0.1. From 0.2, only answers that contain a gold answer are asked about.
     """
     refused = [one for one, good in zip(p, right, strict=True) if good and one <= DOUBT[1]]
     return {
@@ -153,10 +151,7 @@ def _by_p(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
 
 
 def squad(text: str) -> str:
-    """Normalise a text as SQuAD's exact match does.
-
-    The result is in lower case, without punctuation, articles and repeated spaces.
-    """
+    """Normalise a text as SQuAD does: lower case; no punctuation, articles or extra spaces."""
     bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
@@ -179,8 +174,7 @@ MATCHERS: dict[str, Match] = {
 def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
     """Measure how often each matcher accepts the answers of each human judgement.
 
-    `agreement` is balanced accuracy on the definite judgements; possibly correct answers are left
-    out.
+    `agreement` is balanced accuracy without the possibly correct answers.
     """
     told: dict[str, Any] = {
         "predictions": len(rows),
@@ -210,10 +204,10 @@ def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
 def measure_abstention(folder: Path, limit: int | None) -> dict[str, Any]:
     """Return the shares classified as abstention; each name says what the share should be.
 
-    FActScore's annotators left responses without annotations that decline to write a biography. It
-    is the only set here with human labels of abstention. SelfAware has questions and gold answers,
-    but no responses. It can show only that neither is classified as an abstention. RefChecker's
-    empty lists of triplets are from Claude 2, not from people.
+    FActScore's annotators left responses that decline to write a biography without annotations: the
+    only human labels of abstention here. SelfAware has questions and gold answers but no responses,
+    and can show only that neither is classified as an abstention. RefChecker's empty lists of
+    triplets are from Claude 2, not from people.
     """
     biographies = claims.read(folder)[:limit]
     questions = load(folder / "selfaware" / "SelfAware.json", limit=limit)

@@ -1,4 +1,4 @@
-"""The local verifier with a cache on disk, so that a second run needs no forward passes."""
+"""The local verifier with a cache on disk."""
 
 import hashlib
 import json
@@ -16,9 +16,8 @@ CHUNK = 1000  # pairs between two saves
 class Remembered(Verifier):
     """A verifier that caches the probabilities of pairs in `folder`.
 
-    The key has the hash of its weights and its temperature. Values computed from several pairs,
-    such as the pooling of windows, are not cached. Another pooling rule therefore needs no new
-    forward passes.
+    The key has the hash of its weights and its temperature. The pooling of windows is not cached,
+    so another pooling rule needs no new forward passes.
     """
 
     def __init__(self, verifier: Verifier, digest: str, folder: Path) -> None:

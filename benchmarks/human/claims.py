@@ -1,12 +1,10 @@
-"""Compare claims by rules with human atomic facts of the same biographies.
+"""Compare claims by rules with human atomic facts (FActScore, arXiv 2305.14251).
 
-The facts are FActScore's (arXiv 2305.14251). The rules were first written while looking at these
-biographies, so this is a development set. Later fixes used only half of the people;
-`measure_halves` separates the halves.
+The rules were first written while looking at these biographies, so this is a development set. Later
+fixes used only half of the people; `measure_halves` separates the halves.
 
-A claim and a fact match if the F1 of their words reaches a threshold. Pairs are matched greedily,
-the best first, one to one *(ours)*. "He", "she" and "they" count as the topic; articles do not
-count.
+A claim and a fact match if the F1 of their words reaches a threshold. Matching is greedy, the best
+pair first, one to one *(ours)*. "He", "she" and "they" count as the topic; articles do not count.
 """
 
 import re
@@ -142,8 +140,8 @@ def _factscore(
 ) -> dict[str, Any]:
     """Return FActScore over our claims, each with the human label of its fact.
 
-    It shows how extraction alone changes the score. Claims without a matching fact are left out,
-    and so are biographies without any match.
+    It shows how extraction alone changes the score. Unmatched claims, and biographies without a
+    match, are left out.
     """
     rows = []
     for one, found, group in zip(biographies, matched, groups, strict=True):

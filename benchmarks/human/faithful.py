@@ -1,30 +1,34 @@
-"""Measure whether claims by rules say what their text says, with labels by hand for each claim.
+"""Measure how often claims by rules say what their text says, with a label by hand for each claim.
 
-`claim_labels.tsv` has a line for each labelled claim of 373 responses. The columns are the
-response's id, the first 16 hexadecimal digits of the claim's SHA-256, whether the response says it
-(`said`), whether earlier rules made it (`before`), and whether the rules made it when the response
-was first read (`first`). The texts are in the data sets and in `written.jsonl`.
+`claim_labels.tsv` has a line for each labelled claim of 373 responses. Its columns:
 
-A claim is wrong if a reader of the response would not agree that the response says it. Examples:
-another subject, object or date; a lost condition, doubt or denial; a cut name; words that say
-nothing. A claim that says less than the text, or keeps a pronoun, is right. `first` measures the
-rules on text that was not used to fix them. What they make of these texts today does not measure
-that. The groups are from three times:
+* `response`: the response's id;
+* `claim`: the first 16 hexadecimal digits of the claim's SHA-256;
+* `said`: whether the response says it;
+* `before`: whether the earlier rules made it;
+* `first`: whether the rules made it when the response was first read.
+
+The texts are in the data sets and in `written.jsonl`.
+
+A claim is wrong if a reader of the response would not agree that it is said there: another subject,
+object or date; a lost condition, doubt or denial; a cut name; words that say nothing. A claim that
+says less than the text, or keeps a pronoun, is right. Only `first` measures the rules on text that
+was not used to fix them. The groups:
 
 * *tuned on*, *kept aside*: one reader, the author of the rules. Half of the people and questions
   were held out (`half`). The rules were fixed with 15 responses of the other half. The first 90
-  held-out responses were read in six draws of 15. Each draw was read and counted before its errors
-  were fixed. The rules were then fixed a second time, with the other half and 14 answers of
-  QA-Feedback that are in no draw. After that, 94 unread responses were read in three draws, with
-  fixes between draws. Their `before` means the rules before the second fixes. In the first seven
-  draws, claims of old and new rules were mixed, without showing which rules made them. In the last
-  three, claims of the new rules were read first.
+  held-out responses were read in six draws of 15, each read and counted before its errors were
+  fixed. The rules were then fixed a second time, with the other half and 14 answers of QA-Feedback
+  that are in no draw. After that, 94 unread responses were read in three draws, with fixes between
+  draws; their `before` means the rules before the second fixes. In the first seven draws, claims of
+  old and new rules were mixed, without showing which rules made them. In the last three, claims of
+  the new rules were read first.
 * *encyclopaedia, tuned on*: 76 paragraphs of Wikipedia, read by two readers who had not seen the
   rules. The rules were rewritten with their labels.
-* *encyclopaedia*, *chat*: 44 other paragraphs, and 24 answers in the style of chat models. An
-  author who had not seen the rules wrote the answers for this purpose. Readers who had not seen the
-  rules labelled the claims of the new rules and of the previous ones (`before`). For the answers,
-  they did not see which rules a claim came from. The rules were fixed with these labels afterwards.
+* *encyclopaedia*, *chat*: 44 other paragraphs, and 24 chat-style answers, written for this by an
+  author who had not seen the rules. Readers who had not seen the rules either read the claims of
+  the new rules and of the previous ones (`before`). For the answers, they did not see which rules
+  made a claim. The rules were fixed with these labels afterwards.
 * *chat, again*: 30 further answers of this kind, by another author. The rules were measured on them
   after that and not fixed with them. Claims of the previous rules were not read.
 """
@@ -80,9 +84,7 @@ def digest(text: str) -> str:
 
 
 def half(group: str) -> int:
-    """Return 0 if the rules were written while looking at this person or question, 1 if it is held
-    out.
-    """
+    """Return 0 if the rules were written with this person or question, 1 if it is held out."""
     return int(hashlib.sha256(group.encode()).hexdigest(), 16) % 2
 
 
@@ -144,7 +146,7 @@ def _chats(folder: Path, which: int) -> list[Response]:
 
 
 def _short(folder: Path) -> list[Response]:
-    """Return ChatGPT's answers to short questions, by FacTool, from Factcheck-GPT's files."""
+    """Return ChatGPT's answers to FacTool's short questions, from Factcheck-GPT's files."""
     rows = json_lines(folder / "factcheck_gpt" / "Factbench.factool-qa.jsonl")
     return [
         Response(f"factool:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"])
@@ -202,8 +204,8 @@ def measure(
 ) -> dict[str, Any]:
     """Return the share of wrong claims by group, with intervals over responses.
 
-    `before` and `first` depend only on the file. `now` has today's claims that were labelled;
-    `unread` is the number of today's claims without a label.
+    `before` and `first` depend only on the file. `now` has the labelled ones of today's claims;
+    `unread` counts the others.
     """
     known, told = labels(file), {}
     for name, draws in GROUPS.items():

@@ -1,6 +1,4 @@
-"""Measure how far an instruction inside a claim moves the verdict, compared with a paraphrase
-*(ours)*.
-"""
+"""Compare how far instructions and paraphrases move the verdict on a claim *(ours)*."""
 
 import json
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Read labelled pairs from the files of public data sets, in their authors' form.
-
-The pairs measure a verifier. They never train one.
-"""
+"""Read labelled pairs from the files of public data sets, which never train a verifier."""
 
 import csv
 import json
@@ -31,17 +28,15 @@ STANCES = {
 
 
 def wice(path: Path) -> Iterator[tuple[str, str, str]]:
-    """WiCE (arXiv 2303.01432): all sentences of a page, or of an oracle chunk, and a claim that
-    cites it.
+    """WiCE (arXiv 2303.01432): the sentences of a page or an oracle chunk, and a claim that cites
+    it.
     """
     for row in json_lines(path):
         yield " ".join(row["evidence"]), row["claim"], row["label"]
 
 
 def factcheck_gpt(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Factcheck-GPT (arXiv 2311.09000), subtask 3: a piece of a web page and a language model's
-    claim.
-    """
+    """Factcheck-GPT (arXiv 2311.09000), subtask 3: a piece of a web page and a model's claim."""
     for row in json_lines(path):
         yield row["evidence"], row["claim"], row["stance"]
 

@@ -49,7 +49,7 @@ def qa_feedback(folder: Path, kinds: Sequence[str] = FACTUAL) -> list[Marked]:
 
 
 def wice_tokens(folder: Path) -> list[Marked]:
-    """Return Wikipedia claims that a page supports in part; spans are the unsupported words.
+    """Return Wikipedia claims that a page supports in part, with their unsupported words as spans.
 
     Source: arXiv 2303.01432.
     """
@@ -106,13 +106,12 @@ def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[s
     """Return precision, recall and F1 of the characters in error, over all responses together.
 
     White space is left out. `claims` takes the matched text of unsupported claims, `sentences`
-    their whole sentences. With `contradicted`, only claims that the evidence contradicts count. The
-    `oracle` rows use the human spans. They take the claims (sentences) of which at least a share is
-    marked, at the best share. This is about the maximum for units of this size.
+    their whole sentences; with `contradicted`, only of claims that the evidence contradicts. The
+    `oracle` rows use the human spans: they take the units of which at least a share is marked, at
+    the best share. This is about the maximum for such units.
 
-    `auroc` needs no threshold. It is how often a marked character is more suspicious than another
-    one. The suspicion is 1 − p(support) of the least supported claim on the character, 0 outside
-    claims.
+    `auroc` needs no threshold: it is how often a marked character is more suspicious than another
+    one (see `suspicion`).
     """
     rows = grade([local_facts(verifier)], {}, rules())([one.response for one in marked])
     gold = [mask(one.response.text, one.spans) for one in marked]
@@ -187,10 +186,7 @@ def lexical(row: Feedback) -> list[Span]:
 def oracle(
     rows: Sequence[Feedback], units: Sequence[Sequence[Span]], gold: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """Return the units of which a share of at least .1, .2, … .9 is marked.
-
-    The share with the best F1 over all rows is used.
-    """
+    """Return the units marked by at least a share of .1, .2, … .9: the share with the best F1."""
 
     def masks(share: float) -> list[np.ndarray]:
         return [
@@ -225,7 +221,7 @@ def suspicion(row: Feedback) -> np.ndarray:
 def _auroc(rows: Sequence[Feedback], gold: Sequence[np.ndarray]) -> stats.Statistic:
     """Return the AUROC over all characters.
 
-    Characters of one response with the same suspicion and the same mark form one weighted cell.
+    Equal characters of a response (same suspicion, same mark) form one weighted cell.
     """
     cells: list[tuple[float, bool, int, int]] = []  # suspicion, marked, response, characters
     for number, (row, marked) in enumerate(zip(rows, gold, strict=True)):

@@ -18,7 +18,7 @@ SHORT, LONG, REPEATS = 96, 24, 3
 def speed(folder: Path, path: Path | None) -> dict[str, Any]:
     """Measure short pairs, and claims of answers with all their passages.
 
-    Run it in a separate process, so that the peak memory is its own.
+    Peak memory needs a separate process.
     """
     verifier = load_verifier(path)
     marked = spans.qa_feedback(folder)
@@ -51,10 +51,7 @@ def speed(folder: Path, path: Path | None) -> dict[str, Any]:
 
 
 def _timed(verifier: Verifier, work: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """List all times (wall, CPU); the rates are those of the fastest.
-
-    Other processes may use the same cores.
-    """
+    """List all times (wall, CPU), and the rates of the fastest; the cores may have other load."""
     times = []
     for _ in range(REPEATS):
         began, cpu = time.perf_counter(), time.process_time()

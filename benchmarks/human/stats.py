@@ -1,4 +1,4 @@
-"""Statistics on weighted rows, and their intervals. A resample is a weight for every row."""
+"""Statistics on weighted rows, with intervals; a resample is a weight for every row."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,10 +34,7 @@ def interval(statistic: Statistic, groups: Sequence[Any], seed: int) -> dict[str
 def once_each(
     names: Sequence[str], hits: Sequence[bool] | np.ndarray
 ) -> dict[str, float | int | None]:
-    """Return Wilson's interval over distinct names.
-
-    Each name counts once, with the share of its rows that hit.
-    """
+    """Return Wilson's interval over distinct names, each with the share of its rows that hit."""
     rows: dict[str, list[float]] = {}
     for name, hit in zip(names, hits, strict=True):
         rows.setdefault(name, []).append(float(hit))
@@ -45,10 +42,7 @@ def once_each(
 
 
 def wilson(hits: float, n: int) -> dict[str, float | int | None]:
-    """Return a proportion with Wilson's interval, for independent rows.
-
-    The interval is not empty at 0 or 1.
-    """
+    """Return the proportion of independent rows with Wilson's interval, not empty at 0 or 1."""
     if not n:
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = bounds(hits, n)
@@ -86,7 +80,7 @@ def auroc(gold: np.ndarray, score: np.ndarray) -> Statistic:
 def ece(p: np.ndarray, gold: np.ndarray, weights: np.ndarray, bins: int = 10) -> float:
     """Return the expected calibration error over equal-width bins.
 
-    Source: Guo et al., arXiv 1706.04599, section 2.
+    Source: arXiv 1706.04599, section 2.
     """
     place = np.minimum(bins - 1, (p * bins).astype(int))
     gaps = [abs((weights * (place == one)) @ (p - gold)) for one in range(bins)]
@@ -96,10 +90,9 @@ def ece(p: np.ndarray, gold: np.ndarray, weights: np.ndarray, bins: int = 10) ->
 def precision_recall_f1(
     hit: np.ndarray, said: np.ndarray, gold: np.ndarray
 ) -> dict[str, Statistic]:
-    """Return micro-averages over rows.
+    """Return micro-averages over rows with `hit` units in common of `said` and `gold` units.
 
-    A row has `said` and `gold` units, with `hit` in common. If nothing is said, precision is
-    undefined and F1 is 0.
+    If nothing is said, precision is undefined and F1 is 0.
     """
 
     def ratio(top: float, bottom: float) -> float:

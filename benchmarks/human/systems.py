@@ -1,12 +1,11 @@
 """Measure whether our scores order systems as human labels do.
 
-RefChecker (arXiv 2405.14486) has answers of two systems to the same questions in three settings.
-FActScore (arXiv 2305.14251) has biographies by three systems. People labelled statements of both;
-RefChecker's statements are Claude 2's triplets. The human score of a system is the mean share of
-supported statements per response. Our score is the same over claims by rules, each with the label
-of the statement that it matches. The comparison shows how extraction changes the order.
-RefChecker's files have neither the questions nor gold answers, so they cannot test the order by
-outcomes.
+RefChecker (arXiv 2405.14486) has answers of two systems to the same questions in three settings,
+FActScore (arXiv 2305.14251) biographies by three systems. People labelled statements of both;
+RefChecker's are Claude 2's triplets. The human score of a system is the mean share of supported
+statements per response. Ours is the same over claims by rules, each with the label of the statement
+that it matches: it shows how extraction changes the order. RefChecker's files have neither the
+questions nor gold answers, so they cannot test the order by outcomes.
 """
 
 import json
@@ -32,9 +31,7 @@ Told = tuple[str, str, str, tuple[Statement, ...]]  # system, question, response
 
 
 def refchecker(folder: Path, setting: str) -> list[Told]:
-    """Return the responses of both systems in one setting; responses without a triplet are left
-    out.
-    """
+    """Return the responses of both systems in one setting, without those that have no triplet."""
     told = []
     for system in SYSTEMS:
         for row in json.loads(

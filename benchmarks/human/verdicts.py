@@ -1,6 +1,6 @@
 """Compare verdicts on claims with given evidence with human labels.
 
-The data sets are WiCE, Factcheck-GPT, Fool Me Twice, FEVER-Symmetric and BEGIN.
+The sets: WiCE, Factcheck-GPT, Fool Me Twice, FEVER-Symmetric, BEGIN.
 """
 
 import re
@@ -27,9 +27,8 @@ FIXED = 0.7  # share of the claim's words, chosen before any measurement
 
 @dataclass(frozen=True)
 class Pair:
-    """A claim with its evidence and human label (a position in `LABELS`).
-
-    Pairs of one group are resampled together.
+    """A claim, its evidence and human label (a position in `LABELS`); a group is resampled
+    together.
     """
 
     claim: str
@@ -40,9 +39,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class DataSet:
-    """`classes` are the classes of its labels.
-
-    `clean` says that the verifier's training data has no claim of this set.
+    """`classes` names its labels; `clean` says that the verifier's training data has no claim of
+    it.
     """
 
     read: Callable[[Path], list[Pair]]
@@ -60,10 +58,7 @@ def pairs(rows: Sequence[Row], group: Callable[[Row], str]) -> list[Pair]:
 
 
 def fool_me_twice_retrieved(folder: Path) -> list[Pair]:
-    """Return pairs with the gold evidence among other extracts of the page.
-
-    The authors' retrieval gave the extracts.
-    """
+    """Return pairs with the gold evidence among the page's extracts of the authors' retrieval."""
     found = []
     for row in json_lines(folder / "fool_me_twice" / "dev.jsonl"):
         texts = dict.fromkeys(
@@ -81,10 +76,7 @@ def fool_me_twice_retrieved(folder: Path) -> list[Pair]:
 
 
 def factcheck_claims(folder: Path) -> list[Pair]:
-    """Return claims of ChatGPT's answers, each with all web evidence found for it.
-
-    The labels are true, false and unknown.
-    """
+    """Return ChatGPT's claims (true, false or unknown) with all web evidence found for each."""
     known = {
         "True": LABELS.index("support"),
         "False": LABELS.index("contradict"),
@@ -160,9 +152,9 @@ EVIDENCE = {  # the sets by kind of evidence
 
 @dataclass(frozen=True)
 class Halved:
-    """The pairs of a set by half.
+    """A set's pairs by half.
 
-    `left_out` counts pairs of the second half whose claim occurs in the first half of any set.
+    `left_out` counts pairs of the second half whose claim is in the first half of any set.
     """
 
     pairs: Mapping[str, Sequence[Pair]]
@@ -170,7 +162,7 @@ class Halved:
 
 
 def same(claim: str) -> str:
-    """Return the key by which equal claims are recognised: the words in lower case."""
+    """Return the key of equal claims: the words in lower case."""
     return " ".join(re.findall(r"\w+", claim.casefold()))
 
 
@@ -179,8 +171,8 @@ def halves(
 ) -> dict[str, Halved]:
     """Split the first `limit` pairs of each set into halves, by group.
 
-    A claim can occur in several sets and groups, with other evidence. If it occurs in a first half,
-    where it may have influenced the rules, it is not held out.
+    A claim can occur in several sets and groups. If it is in a first half, where it may have
+    influenced the rules, it is not held out.
     """
     seen = {same(pair.claim) for given in sets.values() for pair in given if half(pair.group) == 0}
     found = {}
@@ -199,9 +191,8 @@ def measure(
 ) -> tuple[dict[str, Any], list, list]:
     """Measure the decision "supported or not" on pairs.
 
-    The threshold of p(support) is the verifier's `split`, which was chosen on its dev rows. The
-    same is measured with .5 and with the label that a user sees. Sets with all three classes also
-    have three-way figures.
+    The threshold of p(support) is the verifier's `split`, chosen on its dev rows. Other figures use
+    .5, the label that a user sees, and all three classes if they occur.
 
     Also returns p(support) and the human label "supported" of each pair.
     """
@@ -265,7 +256,7 @@ def measure(
 
 
 def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any]]:
-    """Return the balanced accuracy of each half, by p(support) and by the label that a user sees.
+    """Return each half's balanced accuracy, by p(support) and by the label that a user sees.
 
     It is null if a class is missing.
     """
@@ -298,10 +289,10 @@ def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any
 def agreement(
     given: Mapping[str, Halved], verifier: Verifier
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return how often people agree with the verdicts on held-out claims, by kind of evidence.
+    """Return how often people agree with verdicts on held-out claims, by kind of evidence.
 
-    "rest" has all verdicts except "correct", read as "not supported". Each claim counts once, even
-    if it occurs with several texts; `verdicts` counts all.
+    "rest" has all verdicts except "correct", read as "not supported". Each claim counts once;
+    `verdicts` counts all texts.
     """
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for evidence, names in EVIDENCE.items():
@@ -330,9 +321,7 @@ def overlap(claim: str, passages: Sequence[Passage | str]) -> float:
 
 
 def tune(rows: Sequence[Row]) -> float:
-    """Return the threshold with the best balanced accuracy, on rows outside the human-labelled
-    sets.
-    """
+    """Return the threshold with the best balanced accuracy on rows outside these sets."""
     shared = np.array([overlap(row.claim, [row.premise]) for row in rows])
     gold, ones = np.array([row.label == 0 for row in rows]), np.ones(len(rows))
     return float(

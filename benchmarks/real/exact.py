@@ -1,6 +1,6 @@
-"""Count the claims of an answer about a country by the table of real facts.
+"""Count the claims of an answer about a country by the table of real facts, not by a judge.
 
-The counts do not depend on the judge. The metrics are:
+The metrics:
 
     table_true, table_false   distinct claims about the question's country that the table confirms
                               or contradicts; it decides only known forms of claims
@@ -27,9 +27,9 @@ OWN = ("its ", "the country", "this country", "the nation", "this nation")
 
 
 def exact_terms(feedback: Feedback) -> Mapping[str, Term]:
-    """Return the response's numerator and denominator of each metric.
+    """Return the numerator and denominator of each metric.
 
-    The result is empty if the response failed or its question is not about a country of the table.
+    The result is empty if the response failed or is not about a country of the table.
     """
     response = feedback.response
     names = _names().get(response.question.title)
