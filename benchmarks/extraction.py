@@ -5,10 +5,10 @@
 
 The 500 responses are one greedy and one sampled biography for each of 250 validation and test
 people. The world's parser reads their facts (subject, relation, object) exactly. A fact is found if
-a claim alone states it. A claim is right if it states facts of its response and no others. "was
-born in 1921" is read as "was born in the year 1921". `atomic` is the share of claims that are right
-and state one fact. Claims of sentences that the parser cannot read are counted separately
-(`unreadable`). 95 % intervals: bootstrap over people.
+a claim, read without context, states it. A claim is right if it states facts of its response and no
+others. "was born in 1921" is read as "was born in the year 1921". `atomic` is the share of claims
+that are right and state one fact. Claims of sentences that the parser cannot read are counted
+separately (`unreadable`). 95 % intervals: bootstrap over people.
 
 Extractors: `world` is exact, `rules` needs no model, `sentences` uses each sentence as a claim.
 

@@ -248,9 +248,7 @@ SITUATIONS: dict[str, tuple[str, Text, dict[str, Text]]] = {
 
 
 def cases(world: World, people: int) -> list[Case]:
-    """Return known people of the validation split, each with a question about one of their six
-    facts.
-    """
+    """Return known people of the validation split, each with a question about one of six facts."""
     rng = random.Random(0)
     checks = world_checks(world)
     complete = checks.recognise or (lambda question: question)

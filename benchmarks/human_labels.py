@@ -374,17 +374,17 @@ def main() -> None:
     parser.add_argument(
         "--rules",
         action="store_true",
-        help="measure anew only what needs no verifier, into --results",
+        help="measure only the parts without a verifier; keep the rest of --results",
     )
     parser.add_argument(
         "--verdicts",
         action="store_true",
-        help="measure anew only verdicts on given evidence, into --results",
+        help="measure only verdicts on given evidence; keep the rest of --results",
     )
     parser.add_argument(
         "--card",
         action="store_true",
-        help="measure the shipped verifier's card anew",
+        help="measure the shipped verifier and rewrite its card",
     )
     given = parser.parse_args()
     if not given.slices:

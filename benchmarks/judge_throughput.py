@@ -2,7 +2,7 @@
 
     python benchmarks/judge_throughput.py --results benchmarks/results/judge_throughput.json
 
-It is compared with a serial loop and with the server's own limit, in one run. The prompts are those
+One run compares it with a serial loop and with the server's own limit. The prompts are those
 of 50 responses of 19 claims: 50 extractions, 950 verifications and 50 ratings, all different. The
 server is a separate process on the same machine. It takes 50 ms per reply and counts its requests.
 The same work is also sent with httpx instead of aiohttp, and twice with a cache: first to fill it,

@@ -9,11 +9,12 @@
 - KLCF: the code of training. A call extracts the claims, a call checks all items of the checklist.
   A truthfulness model in this process scores every claim.
 
-All leave out statements that cannot be verified. The judge is the closed world behind a server on
-loopback, which takes 30 ms and .05 ms per token (word) of prompt and reply. A search takes 20 ms.
+All rewards leave out statements that cannot be verified. The judge is the closed world behind a
+server on loopback, which takes 30 ms and .05 ms per token (word) of prompt and reply. A search
+takes 20 ms.
 
 The answers are 50 biographies of the tiny base, and 50 long answers with the paper's number of
-claims. These are facts of the world, every fifth of them wrong. They are rewarded one after another
+claims: facts of the world, every fifth of them wrong. Answers are rewarded one after another
 (serial), or together with 100 calls in flight. The rewards take turns, after an uncounted round
 that caches replies and passages. The times consist of delays, the client, and the model's passes.
 An interrupted run resumes with the missing parts.

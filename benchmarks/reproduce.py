@@ -99,9 +99,7 @@ METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS, *EXACT)
 
 
 def terms_of(row: Row) -> dict[str, Term]:
-    """Return the response's terms; a claim about another subject than the question's is
-    unsupported.
-    """
+    """Return the response's terms; a claim about another subject than asked is unsupported."""
     terms = {**claim_terms(row), **outcome_terms(row.outcome)}
     supported = row.supported_on_subject
     if supported is not None and row.state in ("scored", "abstained", "no_claims"):
@@ -149,13 +147,12 @@ def load_findings(file: Path) -> list[Finding]:
 def check(
     findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> list[dict[str, Any]]:
-    """Return each finding with a `result`, and its contrasts with `{value, low, high, of, minus, n,
-    seeds}`.
+    """Return each finding with its result.
 
-    A contrast holds if its value is at least `least` and the 95 % interval is above 0 (above
-    `least` if that is below 0). It fails if the interval is below `least`. Otherwise it is unclear.
-    A finding holds if all of its contrasts hold, and fails if one fails. It is "not run" if an arm
-    was not run.
+    A contrast gets `{value, low, high, of, minus, n, seeds}` and a `result`. It holds if its value
+    is at least `least` and the 95 % interval is above 0 (above `least` if that is below 0). It
+    fails if the interval is below `least`. Otherwise it is unclear. A finding holds if all of its
+    contrasts hold, and fails if one fails. It is "not run" if an arm was not run.
     """
     checked = []
     for finding in findings:
@@ -291,8 +288,7 @@ def reports(
 
 
 def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the arms' stored training metrics, a row per step, as `workbench.metrics.plots` reads
-    runs.
+    """Return the arms' stored training metrics by step, for `workbench.metrics.plots`.
 
     Raises:
         WorkbenchError: no such arm was run.

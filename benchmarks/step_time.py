@@ -6,7 +6,7 @@ All parts train on RLFH's biographies on the tiny bench. The learning rate is 0 
 `memory`), so the policy does not change.
 
 - `claims`: GRPO with returns-to-go, compared with plain TRL. Every other step extracts and judges
-  claims, rewards tokens and records rows. The others get a constant reward and are not recorded.
+  claims, rewards tokens and records rows. The others get a constant reward and no record.
 - `granularity`: steps that reward statements alternate with steps that reward paragraphs.
 - `ppo`: PPO and GRPO with as many rollouts, in turns.
 - `memory`: memory of the process over 200 steps.

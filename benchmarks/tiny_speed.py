@@ -9,8 +9,8 @@ The implementations take turns, so that other load affects both: trust the ratio
 not measured keep their results.
 
 - `generation`: tokens per second, compared with transformers' `generate`.
-- `prompts`: responses per second, forward and backward, if a pass reads a prompt once for all its
-  responses or once for each.
+- `prompts`: responses per second, forward and backward. A pass that reads a prompt once for all its
+  responses is compared with one that reads it for each.
 - `step`, `grading`: GRPO at a learning rate of 0, with TruthRL's settings and new questions in each
   step. Every other step is graded and recorded. The others get a constant reward and are not
   recorded, as in plain TRL.
@@ -200,7 +200,7 @@ def step(rounds: int) -> dict[str, Any]:
 
 
 def grading(rounds: int) -> dict[str, Any]:
-    """Measure grading and storing a response of these steps, and a biography read for claims."""
+    """Measure grading and storing: a response of these steps, and a biography with its claims."""
     found, responses = steps(2 * rounds), batches(TRUTHRL.scales["tiny"].grpo)[0]
     paying = median(found["paying"])
     shares = [part / whole for part, whole in zip(found["paying"], found["graded"], strict=True)]
@@ -234,9 +234,7 @@ def _biographies() -> dict[str, float]:
 
 
 def prompts(rounds: int) -> dict[str, Any]:
-    """Compare forward and backward passes that read a prompt once with those that read it in every
-    row.
-    """
+    """Compare passes that read a prompt once with passes that read it in every row."""
     tiny, config = bench("tiny"), TRUTHRL.scales["tiny"]
     trainee = load_trainee(tiny.path("sft"), **vars(config.grpo.lora), seed=0)
     questions = training_questions(config.prompts, tiny)[: config.grpo.prompts_per_step]
@@ -300,7 +298,7 @@ def _process(command: Sequence[str], cache: str) -> float:
 
 
 def demo(rounds: int, than: Path | None = None) -> dict[str, Any]:
-    """Return the seconds of the installed demo, in this checkout and, if given, in `than`."""
+    """Return the seconds of `workbench demo` here and, if given, in the checkout `than`."""
     folders = {"here": ROOT} | ({} if than is None else {"than": than.resolve()})
     found = in_turns(
         {name: functools.partial(_demo, folder) for name, folder in folders.items()}, rounds, warm=0

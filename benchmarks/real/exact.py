@@ -37,7 +37,7 @@ def exact_terms(feedback: Feedback) -> Mapping[str, Term]:
         return {}
     labels = {one.target: one.label for one in feedback.verdicts if one.aspect == "fact"}
     seen, true, decided = set[str](), 0, 0
-    judged, excess = 0, 0  # a failed verdict is no verdict
+    judged, excess = 0, 0  # without failed verdicts
     for claim in feedback.claims:
         key = claim.text.casefold()
         says = table_says(claim.text, response.question.title)

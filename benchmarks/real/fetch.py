@@ -46,10 +46,10 @@ def convert(path: Path, out: Path) -> None:
     where = {"gguf_file": path.name}
     model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.bfloat16, **where)
     tokenizer = AutoTokenizer.from_pretrained(path.parent, **where)
-    # the loader leaves these, and `save_pretrained` then refuses
+    # `save_pretrained` fails if the loader's settings remain
     del model.config.quantization_config
     model.hf_quantizer = None
-    # The converted tokenizer names another end token than the one that the chat template writes.
+    # The end token of the converted tokenizer differs from that of the chat template.
     tokenizer.eos_token = "<|im_end|>"
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
     if tokenizer.pad_token_id in (None, end):
@@ -69,7 +69,7 @@ def main() -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--wheel", type=Path)
     source.add_argument("--gguf", type=Path)
-    parser.add_argument("--sha256", help="of the GGUF file")
+    parser.add_argument("--sha256", help="digest of the GGUF file")
     parser.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
