@@ -1,11 +1,10 @@
-"""Attribution against a plain Python dynamic programme: the same last matched characters, side
-by side in one run.
+"""Compare the speed of claim attribution with a plain Python dynamic programme.
 
     python benchmarks/attribution.py --results benchmarks/results/attribution.json
 
-Responses of 2,000 characters in sentences of 150, with a claim per sentence: the sentence with
-some words left out or changed. Both place every claim in its own sentence; a second figure gives
-the whole response as one sentence, the worst case.
+Responses have 2,000 characters in sentences of 150. A claim is a sentence with some words left out
+or changed. Both programmes must find the same last matched characters. The first figure matches
+each claim with its own sentence. The second, the worst case, treats the response as one sentence.
 """
 
 import argparse
@@ -35,7 +34,7 @@ def claim(rng: random.Random, said: str) -> str:
 
 
 def plain(wanted: str, text: str) -> int:
-    """The end by the textbook table, one row at a time."""
+    """Return the end of the match, by the textbook table, one row at a time."""
     row = [0] * (len(wanted) + 1)
     longest, end = 0, 0
     for position, letter in enumerate(text):
@@ -48,7 +47,7 @@ def plain(wanted: str, text: str) -> int:
 
 
 def compare(pairs: list[tuple[str, str]], rounds: int) -> dict:
-    """Seconds of both on the same pairs, in turns; they must agree."""
+    """Time both on the same pairs, in turns; they must agree."""
     seconds = {"workbench": 0.0, "plain": 0.0}
     for _ in range(rounds):
         began = time.perf_counter()

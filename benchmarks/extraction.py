@@ -1,21 +1,20 @@
-"""Extraction recall and precision on biographies of the tiny policy, whose facts the world's
-parser knows exactly.
+"""Measure recall and precision of claim extraction on biographies of the tiny policy.
 
     python benchmarks/extraction.py --results benchmarks/results/extraction.json
     python benchmarks/extraction.py --human FOLDER --results benchmarks/results/extraction.json
 
-250 people of the validation and test splits, one greedy and one sampled biography each: 500
-responses. A fact (subject, relation, object) that the parser reads in a response is found if
-some claim of the extractor, read alone, states it; a claim is right if it states facts of its
-response and no others ("was born in 1921" is read as the grammar's "in the year 1921"). `atomic`
-is the share of claims that are right and state one fact. Claims of sentences that the parser
-cannot read are counted apart (`unreadable`). 95 % intervals: bootstrap over people. `world` is
-the exact extractor, `rules` needs no model, `sentences` takes each sentence for a claim.
+The 500 responses are one greedy and one sampled biography for each of 250 validation and test
+people. The world's parser reads their facts (subject, relation, object) exactly. A fact is found if
+a claim, read without context, states it. A claim is right if it states facts of its response and no
+others. "was born in 1921" is read as "was born in the year 1921". `atomic` is the share of claims
+that are right and state one fact. Claims of sentences that the parser cannot read are counted
+separately (`unreadable`). 95 % intervals: bootstrap over people.
 
-`--human` adds claims against those that people wrote for biographies of real models (a folder
-with the labelled data of FActScore, *.jsonl with "human-atomic-facts"): one-to-one, greedily, by
-the F1 of their words. The rules were written while looking at this data, so these figures are of
-a development set.
+Extractors: `world` is exact, `rules` needs no model, `sentences` uses each sentence as a claim.
+
+`--human` also compares with human claims for biographies of real models. FOLDER has FActScore's
+labelled data (*.jsonl with "human-atomic-facts"). Matching is one-to-one and greedy, by word F1.
+The rules were written on this data, so it is a development set.
 """
 
 import argparse
@@ -38,12 +37,12 @@ from workbench.world import load_world
 from workbench.world.parser import Parse, Parser
 
 PEOPLE = 250
-LONG = 112  # new tokens a biography may take
+LONG = 112  # maximum new tokens of a biography
 THRESHOLDS = (0.6, 0.75, 0.85)
 
 
 def biographies(seed: int, cache: Path) -> list[Response]:
-    """One greedy and one sampled biography of each person; kept in `cache`, by policy and seed."""
+    """Return a greedy and a sampled biography of each person, cached by policy and seed."""
     world, tiny = load_world(), bench("tiny")
     asked = [
         question
@@ -66,7 +65,7 @@ def biographies(seed: int, cache: Path) -> list[Response]:
 
 
 def by_sentence(responses: Sequence[Response]) -> list[Claims]:
-    """Each sentence as a claim: what extraction is compared with."""
+    """Return each sentence as a claim: the baseline for extraction."""
     found = []
     for response in responses:
         spans = sentences(response.text)
@@ -85,7 +84,7 @@ def facts(parse: Parse) -> list[tuple]:
 
 
 def counts(response: Response, found: Claims, parser: Parser) -> Counter[str]:
-    """What one response adds to each sum."""
+    """Return the counts that one response adds to the sums."""
     title = response.question.title
     whole = parser.parse(response.text, title)
     stated = set(facts(whole))
@@ -108,7 +107,7 @@ def counts(response: Response, found: Claims, parser: Parser) -> Counter[str]:
 
 
 def rates(rows: Sequence[tuple[str, Counter[str]]], seed: int, resamples: int = 2000) -> dict:
-    """Recall, precision and the share of claims that state one fact, with intervals over people."""
+    """Return recall, precision and the share of atomic claims, with intervals over people."""
     import numpy as np
 
     people = sorted({person for person, _ in rows})
@@ -144,7 +143,7 @@ def words(text: str, topic: str) -> Counter[str]:
 
 
 def matched(ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], threshold: float) -> int:
-    """How many pairs a greedy one-to-one matching by F1 finds."""
+    """Return the number of pairs in a greedy one-to-one matching by F1."""
     pairs = [
         (2 * sum((a & b).values()) / max(1, sum(a.values()) + sum(b.values())), i, j)
         for i, a in enumerate(ours)
@@ -158,7 +157,7 @@ def matched(ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], thresh
 
 
 def labelled(folder: Path) -> Iterator[tuple[Response, list[list[str]]]]:
-    """Biographies with the claims that people wrote for each of their sentences."""
+    """Yield biographies with the human claims of each sentence."""
     for file in sorted(folder.glob("*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -172,7 +171,7 @@ def labelled(folder: Path) -> Iterator[tuple[Response, list[list[str]]]]:
 
 
 def human(folder: Path, extractor: Extract) -> dict:
-    """Precision and recall against people's claims at each threshold, over whole responses."""
+    """Return precision and recall against human claims, over whole responses, at each threshold."""
     rows = list(labelled(folder))
     found = extractor([response for response, _ in rows])
     told: dict = {"responses": len(rows)}

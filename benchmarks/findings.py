@@ -1,24 +1,26 @@
-"""A paper's findings: train the runs, ask every policy the same questions, check what was stated
-beforehand.
+"""Test a paper's findings: train the runs, evaluate all policies, check the statements.
 
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
     python benchmarks/findings.py rlfh_real --policy Qwen/Qwen2.5-0.5B-Instruct
 
-`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets
-(`sections`: where claims are looked for, `arms`: who is asked beside the start, by default all,
-`tiers`: of which questions alone, `tokens`: the longest answer, `sampled`: the seed by which an
-answer to each is sampled at temperature 1, not the greedy one), the policies that a stage of a run
-has left, the initial policy's answers by a baseline at inference time (`majority`: the number of
-samples of which the majority answers, or an abstention if it is no majority), and the findings.
-Runs and answers are kept below `--out` and not repeated; a killed call
-goes on. Stored are the findings, the means of every policy's answers, as a run's `held_out` how the
-models that it trained to judge do on what they have not learnt from and, as `curves`, what
-training's own rollouts were like step by step, hacks of the reward among it. `--policy` names the
-initial policy of runs on another bench than the tiny one. `--seeds` and `--arms` take some of the
-runs, `--split validation` asks about other people than those of the test split: so settings are
-chosen. `--figures FOLDER` draws RLFH's figures from answers to the first question set: 4 to 8 of
-the start and the first arm, 9 with a point for each. `--quick` tries everything with runs of two
-steps.
+`benchmarks/findings/METHOD_runs.toml` lists the runs. `METHOD.toml` has:
+
+- the question sets: `sections` whose claims count, `arms` to evaluate in addition to the initial
+  policy (default: all), `tiers` of the questions, `tokens` (maximum length of an answer), `sampled`
+  (a seed: sample one answer at temperature 1, instead of the greedy one);
+- the stages of runs whose policies are also evaluated;
+- baselines at inference time: the initial policy's majority of `majority` samples, or an abstention
+  if there is no majority;
+- the findings, stated before the runs.
+
+Runs and answers are stored below `--out` and not repeated. A killed command resumes. The results
+have the findings, each policy's mean metrics, metrics of training rollouts by step (`curves`, with
+reward hacks), and the held-out quality of a run's reward models (`held_out`).
+
+`--policy` is the initial policy of runs on another bench than the tiny one. `--seeds` and `--arms`
+select runs. `--split validation` uses other people, for choosing settings. `--figures FOLDER` draws
+RLFH's figures from the first question set: 4 to 8 compare the initial policy and the first arm, 9
+has a point per arm. `--quick` tests everything with runs of two steps.
 """
 
 import argparse
@@ -71,8 +73,9 @@ FILES = ROOT_FOLDER / "benchmarks" / "findings"
 def graded(
     place: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
 ) -> Path:
-    """The folder below `folder` with the policy's graded answers to a question set; they are made
-    if they are not there.
+    """Return the folder, below `folder`, of the policy's graded answers to a question set.
+
+    The answers are generated if they do not exist.
     """
     digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
     folder, place = folder / digest, place.with_system_prompt(system)
@@ -104,7 +107,7 @@ def graded(
 def answers(
     place: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
 ) -> list[Answered]:
-    """The policy's answers to a question set, as the metrics see them."""
+    """Return the policy's answers to a question set, in the form that the metrics use."""
     rows = iter_feedback(graded(place, policy, asked, system, folder))
     return [answered(feedback, asked.get("sections", ())) for feedback in rows]
 
@@ -112,9 +115,7 @@ def answers(
 def policies(
     runs: Sequence[Run], stages: Mapping[str, Mapping[str, str]]
 ) -> list[tuple[str, str, Path]]:
-    """(arm, policy, where its answers are kept) of every run, and of every stage's policy that
-    is asked, too.
-    """
+    """Return (arm, policy, folder of its answers) for each run and each evaluated stage."""
     found = [(run.entry.name, str(run.folder), run.folder / "answers") for run in runs]
     for name, of in stages.items():
         left = [run.folder / "stages" / of["stage"] for run in runs if run.entry.name == of["of"]]
@@ -123,7 +124,7 @@ def policies(
 
 
 def start_folder(run: Run, root: Path) -> Path:
-    """Where the answers of a run's initial policy are kept."""
+    """Return the folder of the answers of a run's initial policy."""
     return root / "start" / str(policy_hash(run.bench.path(run.identity["policy"])))
 
 
@@ -135,11 +136,10 @@ def asked_of(
     split: str,
     root: Path,
 ) -> dict[str, dict[str, list[list[Answered]]]]:
-    """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all
-    runs began with.
+    """Return arm -> question set -> the answers of each seed.
 
-    A policy is asked with the system prompt of its training; `START` too, or with the bench's own
-    if the trainings have different ones.
+    The arm `START` is the initial policy of all runs. A policy gets the system prompt of its
+    training. `START` gets the same one, or the bench's if trainings differ.
     """
     place = runs[0].bench
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
@@ -147,12 +147,12 @@ def asked_of(
     systems |= {name: systems[of["of"]] for name, of in stages.items()}
     common = set(systems.values())
     systems[START] = common.pop() if len(common) == 1 else None
-    # or the start would be no start of theirs
+    # all runs must have the same initial policy
     [begun] = {run.identity["policy"] for run in runs}
     start = start_folder(runs[0], root)
     for name, asked in sets.items():
         if asked["split"] != "test" and split != "test":
-            continue  # it is held out as well
+            continue  # also held out: not for choosing settings
         arms = asked.get("arms")
         asked = {key: value for key, value in asked.items() if key != "arms"}
         asked["split"] = asked["split"] if split == "test" else split
@@ -173,7 +173,7 @@ def asked_of(
 
 
 def means(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]) -> dict[str, Any]:
-    """The mean of every metric, by arm, question set and tier."""
+    """Return the mean of every metric, by arm, question set and tier."""
     return {
         arm: {
             name: {tier: _means(seeds, tier) for tier in ("", *_tiers(seeds))}
@@ -212,10 +212,10 @@ CURVES = (
 
 
 def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
-    """What each arm's rollouts were like: `step`, and of `CURVES`, `SHARES` and, on the bench
-    `small`, `EXACT` the mean over seeds, None where none has one.
+    """Return metrics of each arm's rollouts by step.
 
-    Claims and rewards are as the arm's own annotator labelled them.
+    The values of `CURVES`, `SHARES` and, on the bench `small`, `EXACT` are means over seeds, or
+    None. The arm's own judge labelled claims and rewards.
     """
     return {
         arm: _curve(
@@ -226,7 +226,7 @@ def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
 
 
 def _curve(folders: Sequence[Path], real: bool = False) -> dict[str, list[float | None]]:
-    # what learns from rows has no rollouts in training
+    # training on stored rows has no rollouts
     paid = [folder for folder in folders if (folder / ROLLOUTS).exists()]
     tables = [(metrics_rows(folder), CURVES) for folder in folders] + [
         (hacks(folder), tuple(SHARES)) for folder in paid
@@ -254,9 +254,7 @@ def _mean(values: Sequence[float]) -> float | None:
 def draw(
     found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]], arm: str, folder: Path
 ) -> list[str]:
-    """The figures of what was answered to the first question set; the seeds of an arm are
-    pooled.
-    """
+    """Draw figures of the answers to the first question set; the seeds of an arm are pooled."""
     rows = {
         name: [one.row for seed in next(iter(sets.values())) for one in seed]
         for name, sets in found.items()

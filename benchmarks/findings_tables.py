@@ -109,7 +109,7 @@ ARMS = {
 
 
 def statements(found: Mapping[str, Any]) -> list[list[str]]:
-    """Rows of contrasts, with the result of each statement in bold."""
+    """Return a row for each contrast, with the result of each statement in bold."""
     return [
         [id, result and f"**{result}**", *cells]
         for id, result, *cells in reproduce.statements(found)
@@ -117,7 +117,7 @@ def statements(found: Mapping[str, Any]) -> list[list[str]]:
 
 
 def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row for each arm with its means over seeds."""
+    """Return headings, and a row per arm with its means over seeds."""
     default, columns = ARMS[method]
     settings = [set(run["set"]) for run in found["runs"]]
     common = set[str].intersection(*settings) if len(settings) > 1 else set[str]()
@@ -151,7 +151,7 @@ def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> s
 
 
 def _settings(runs: Sequence[Mapping[str, Any]], common: Set[str]) -> list[str]:
-    """The number of seeds, and the settings that not all arms have."""
+    """Return the number of seeds, and the settings that not all arms share."""
     changed = [setting for run in runs[:1] for setting in run["set"] if setting not in common]
     changed = [setting for setting in changed if not setting.endswith("eval_samples=0")]
     return [str(len(runs) or "–"), " ".join(f"`{setting}`" for setting in changed) or "–"]
@@ -185,7 +185,7 @@ COSTS = [
 
 
 def costs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row for each reward in each part; the paper's rows follow each mode."""
+    """Return headings, and a row per reward in each part; the paper's rows follow each mode."""
     rows: list[list[str]] = []
     for mode in PAPER:
         for name in (name for name in found["parts"] if name.endswith(f", {mode}")):
@@ -237,8 +237,10 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
 
 
 def truth_arms(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row for each training set of the truthfulness model: means over the seeds,
-    and the difference in AUC to `own` with its interval."""
+    """Return headings, and a row per training set of the truthfulness model.
+
+    A row has means over the seeds, and the difference in AUC to `own` with its interval.
+    """
     contrasts = {one["minus"]: one for one in found["findings"]}
     rows = []
     for arm in dict.fromkeys(run["arm"] for run in found["runs"]):

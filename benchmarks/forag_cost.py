@@ -1,14 +1,15 @@
-"""What scoring by segments costs (FoRAG, arXiv 2406.13779): one forward pass for all segments of
-an answer beside one for each.
+"""Measure the cost of scoring each segment of an answer (FoRAG, arXiv 2406.13779).
 
     python benchmarks/forag_cost.py --results benchmarks/results/forag_cost.json
 
-The paper's subclaim version takes 67.7 % more training time than its holistic one, since every
-segment is scored by a pass of its own. Here the same answers of the tiny policy are scored both
-ways by the same model, in turns, for the six cells of table 2; a pass for a segment reads no
-further than to its end. Both have to give the same values. What a model has learnt changes
-nothing of its cost, so the head is random. `ratio` is the time of a pass for each over that of
-one pass; `over_holistic` that of one pass over one pass for the whole answer.
+The paper's subclaim version takes 67.7 % more training time than its holistic version, because each
+segment needs its own pass. Here the same model scores the same answers of the tiny policy in two
+ways: one forward pass for all segments, or a pass up to the end of each segment. The ways take
+turns, for the six cells of table 2. Both must give the same values. The head is random, because
+weights do not affect the cost.
+
+`ratio` is the time of separate passes divided by that of one pass. `over_holistic` is the time of
+one pass divided by that of one pass for the whole answer.
 """
 
 import argparse
@@ -34,14 +35,14 @@ from workbench.util.threads import DEFAULT_THREADS, use_threads
 
 EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
 LEVELS = ("sequence", "token")
-BATCH = 32  # sequences of a forward pass, either way
-APART = 1e-4  # most that a value may differ between the two ways
+BATCH = 32  # sequences in a forward pass
+APART = 1e-4  # maximum difference of a value between the two ways
 
 Answers = Sequence[tuple[Response, Claims]]
 
 
 def answered(place: Bench, count: int, samples: int) -> Answers:
-    """Sampled answers to two-facet questions, read for claims."""
+    """Return sampled answers to two-facet questions, with their claims."""
     questions = place.questions("validation", [TWO_FACETS])[:count]
     policy = place.load(place.policy)
     most = TINY.ppo.sampling.max_new_tokens
@@ -61,7 +62,7 @@ def scorer_of(policy: str, level: str) -> Scorer:
 
 
 def reads_of(scorer: Scorer, answers: Answers, evaluation: Evaluation) -> list[EncodedRow]:
-    """The answers that have a segment, as ids."""
+    """Return the encoded answers that have at least one segment."""
     rows = [
         unlabelled(response, segments(response, read, evaluation)) for response, read in answers
     ]
@@ -69,7 +70,7 @@ def reads_of(scorer: Scorer, answers: Answers, evaluation: Evaluation) -> list[E
 
 
 def together(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
-    """All segments of an answer from one pass."""
+    """Score all segments of an answer in one pass."""
     import torch
 
     with torch.no_grad():
@@ -80,7 +81,7 @@ def together(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
 
 
 def each(scorer: Scorer, reads: Sequence[EncodedRow]) -> list[float]:
-    """A pass for each segment, up to its last token."""
+    """Score each segment in a pass of its own, up to its last token."""
     alone = [
         EncodedRow(read.ids[: places[-1] + 1], [places], [0.0])
         for read in reads
@@ -96,9 +97,7 @@ def seconds(score: Callable[[], list[float]]) -> tuple[float, list[float]]:
 
 
 def level_cells(scorer: Scorer, answers: Answers, rounds: int) -> dict[Evaluation, dict[str, Any]]:
-    """By evaluation: both ways, and the evaluations, in turns, after one turn that does not
-    count.
-    """
+    """Return the cell of each evaluation; all take turns, after an uncounted turn."""
     reads = {evaluation: reads_of(scorer, answers, evaluation) for evaluation in EVALUATIONS}
     took: dict[Evaluation, list[tuple[float, float]]] = {
         evaluation: [] for evaluation in EVALUATIONS
@@ -136,7 +135,7 @@ def _cell(
 
 
 def measure(place: Bench, count: int, samples: int, rounds: int) -> dict[str, Any]:
-    """The six cells, by evaluation and level."""
+    """Return the six cells, by evaluation and level."""
     answers = answered(place, count, samples)
     cells: dict[str, Any] = {}
     for level in LEVELS:
@@ -165,7 +164,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
-    parser.add_argument("--policy", help="a model's folder, in the place of the bench's own")
+    parser.add_argument("--policy", help="folder of a model; default: the bench's policy")
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     with use_threads(given.threads):

@@ -1,13 +1,13 @@
-"""Seconds and memory of GRPO steps on a GPU, by each way of loading and sampling.
+"""Measure seconds and memory of GRPO steps on a GPU, for each way of loading and sampling.
 
     python benchmarks/gpu.py --make Qwen/Qwen2.5-7B --tokenizer FOLDER --policy random-7b
     python benchmarks/gpu.py --policy random-7b --results benchmarks/results/gpu_steps.json
 
-TruthRL on the bench `small`, each way in a process of its own: `plain` (transformers and PEFT),
+TruthRL trains on the bench `small`, each way in its own process: `plain` (transformers and PEFT),
 `unsloth`, and `vllm` (plain, sampled by vLLM in the same process). `--make` writes a model of this
-shape with random weights and the tokenizer of FOLDER. Its answers do not end, so each has the
-maximum length, which is the most that a step can cost. The first step includes compilation. Memory
-is the largest amount that PyTorch allocated.
+shape with random weights and FOLDER's tokenizer. Its answers do not end, so each has the maximum
+length and cost. The first step includes compilation. Memory is the largest amount that PyTorch
+allocated.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def make(name: str, tokenizer: str, out: Path) -> None:
 
 
 def child(way: str, given: argparse.Namespace, out: Path) -> None:
-    """Train by one way in this process, and write what its steps took."""
+    """Train in one way in this process; write the metrics and the peak memory."""
     place = bench("small").with_policy(str(given.policy))
     settings = [
         f"truthrl.{name}={value}"
@@ -85,7 +85,7 @@ def child(way: str, given: argparse.Namespace, out: Path) -> None:
 
 
 def train(way: str, given: argparse.Namespace, out: Path) -> dict[str, Any]:
-    """Train by one way in a process of its own, and return what its steps took."""
+    """Train in one way in its own process; return the seconds of its steps and the peak memory."""
     words = [sys.executable, *sys.argv, "--child", way, str(out)]
     done = subprocess.run(words, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     rows = list(iter_rows(out / "metrics.jsonl")) if (out / "metrics.jsonl").exists() else []

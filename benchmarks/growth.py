@@ -1,16 +1,19 @@
-"""How the cost of a training step grows with prompts, group, length and claims, one at a time
-around a base point.
+"""Measure how the cost of a training step grows with prompts, group, length and claims.
 
     python benchmarks/growth.py --results benchmarks/results/growth.json
 
-Tiny bench. Responses that are judged are written, not sampled: so many facts of the world, one a
-sentence, half of them with another value, and questions, which claim nothing, until the length
-is reached. `judge` counts what RLFH asks of a judge on loopback: requests at the server, tokens
-of prompts and replies as MiniLM's tokenizer cuts them. Seconds are medians over rounds, in each
-of which all points are measured once in a new order: sampling without an end token, claims by
-rules, the local verifier, and PPO's learning from what was sampled. A slope is that of log cost
-over log value: 1 is linear. `sampled` counts requests for what the base itself writes, where
-responses of a group say the same and nobody is asked twice.
+Each quantity varies alone, around a base point, on the tiny bench. Judged responses are written,
+not sampled: facts of the world, one per sentence, about half of them with another value, and then
+questions, which claim nothing, up to the length.
+
+The judge's costs are those of RLFH's grading by a scripted judge on loopback: requests at the
+server, and tokens of prompts and replies (MiniLM's tokenizer). Seconds are medians over rounds. A
+round measures all points once, in a new order. The parts are sampling without an end token, claims
+by rules, the local verifier, and PPO's update. A slope is that of log cost over log value: 1 is
+linear.
+
+`sampled` has the requests for the base's own responses, where a group repeats claims and equal
+prompts are sent once.
 """
 
 import argparse
@@ -69,8 +72,8 @@ COUNTS, SECONDS = (
     ("requests", "tokens_in", "tokens_out"),
     ("sampling", "extraction", "verification", "learning"),
 )
-GROUPS, PEOPLE = (1, 2, 4, 8, 16), 8  # of the base's own biographies
-NEAR = 0.1  # how far from 1 a slope is called linear
+GROUPS, PEOPLE = (1, 2, 4, 8, 16), 8  # for the base's own biographies
+NEAR = 0.1  # maximum distance from 1 of a linear slope
 LEARNT = scaled(
     PPO(),
     steps=1000,
@@ -83,14 +86,14 @@ Point = Mapping[str, int]
 
 
 def points() -> Iterator[tuple[str, int, Point]]:
-    """Every axis, value and point; the base stands on each axis."""
+    """Yield every axis, value and point; the base point is on each axis."""
     for axis, values in AXES.items():
         for value in values:
             yield axis, value, {**BASE, axis: value}
 
 
 def reply(task: str, elements: Sequence[Element]) -> str:
-    """The scripted judge's; of a response each sentence that states something is a claim."""
+    """Return the scripted judge's reply; each sentence that states something is a claim."""
     if task != "extract":
         return by_checksum(task, elements)
     text = next(element.text for element in elements if element.tag == "response")
@@ -102,14 +105,14 @@ def reply(task: str, elements: Sequence[Element]) -> str:
 
 @dataclass
 class Written:
-    """Who answers are written about, and how long a text is."""
+    """The people to write about, and the function that counts the tokens of a text."""
 
     people: list[Question]
     count: Callable[[str], int]
     seed: int
 
     def responses(self, point: Point, turn: int = 0) -> list[Response]:
-        """A step's responses, others in every turn."""
+        """Return the responses of a step; they differ between turns."""
         asked = self.people[: point["prompts"]]
         return [
             self._one(question, point, n, turn) for question in asked for n in range(point["group"])
@@ -139,12 +142,12 @@ def about(person: str) -> list[Fact]:
 
 
 def bare(question: Question) -> Question:
-    """As the policy is asked it: what it is held against is the judge's."""
+    """Return the question as the policy gets it, without the judge's passages."""
     return replace(question, passages=())
 
 
 def people() -> list[Question]:
-    """Questions for biographies of people who have a page, with that page."""
+    """Return biography questions about people who have a page, with that page."""
     pages = {page.title: Passage(page.id, page.title, page.text) for page in load_world().pages}
     asked = [
         question
@@ -155,7 +158,7 @@ def people() -> list[Question]:
 
 
 class Counting:
-    """A judge, and what it was asked: distinct prompts, with their replies."""
+    """A judge that stores its distinct prompts with their replies."""
 
     def __init__(self, url: str, count: Callable[[str], int]) -> None:
         self.judge, self.count, self.seen = endpoint(url, "scripted"), count, dict[Prompt, str]()
@@ -178,9 +181,7 @@ class Counting:
 def judged(
     responses: Sequence[Response], count: Callable[[str], int]
 ) -> tuple[dict[str, int], float, dict[str, float]]:
-    """What RLFH's grading of these asks, how many claims a response has, and the characters of a
-    token by task.
-    """
+    """Return the costs of RLFH's grading, claims per response, and characters per token by task."""
     with JudgeServer(reply) as server:
         judge = Counting(server.url, count)
         rows = METHODS["rlfh"].grader(METHODS["rlfh"].config(), judge_checks(judge))(responses)
@@ -204,7 +205,7 @@ def judged(
 def parts(
     written: Written, policy: Policy, state: State
 ) -> Callable[[Point, int], dict[str, float]]:
-    """What measures a point once: the seconds of each part."""
+    """Return a function that measures the seconds of each part at one point."""
     extract, verify = rules(), local_facts(load_verifier())
     pay = grade([], {"flat": lambda row: Reward(float(len(row.response.text) % 3))})
 
@@ -244,8 +245,8 @@ def parts(
 def timed(
     measure: Callable[[Point, int], dict[str, float]], rounds: int, seed: int
 ) -> Iterator[dict[str, list[dict[str, float]]]]:
-    """After each round but the first, which does not count, the seconds of every point in all of
-    them.
+    """Yield the seconds of every point so far, after each round but the first, which is not
+    counted.
     """
     distinct = {json.dumps(point): point for _, _, point in points()}
     found: dict[str, list[dict[str, float]]] = {name: [] for name in distinct}
@@ -261,8 +262,9 @@ def timed(
 
 
 def slope(values: Sequence[float], costs: Sequence[float]) -> float:
-    """Of log cost over log value, by least squares: 1 where the cost grows as the value does, 0
-    where it does not grow.
+    """Return the least-squares slope of log cost over log value.
+
+    It is 1 for a cost proportional to the value, 0 for a constant cost.
     """
     x, y = [math.log(value) for value in values], [math.log(cost) for cost in costs]
     around = [one - fmean(x) for one in x]
@@ -270,8 +272,9 @@ def slope(values: Sequence[float], costs: Sequence[float]) -> float:
 
 
 def fitted(values: Sequence[int], rounds: Sequence[Sequence[float]]) -> dict[str, float]:
-    """The slope of the medians over rounds, and the least and greatest of a single round;
-    `rounds` are costs by value.
+    """Return the slope of the medians over rounds, and the range of single rounds' slopes.
+
+    A round has one cost per value.
     """
     each = [slope(values, costs) for costs in rounds]
     middle = slope(values, [median(costs) for costs in zip(*rounds, strict=True)])
@@ -281,7 +284,7 @@ def fitted(values: Sequence[int], rounds: Sequence[Sequence[float]]) -> dict[str
 def along(
     axis: str, counts: Mapping[str, Any], seconds: Mapping[str, list[dict[str, float]]]
 ) -> dict[str, Any]:
-    """An axis: what was counted and timed at its values, and the slopes."""
+    """Return the counts, seconds and slopes along an axis."""
     values = AXES[axis]
     names = [json.dumps({**BASE, axis: value}) for value in values]
     counted = {name: [counts[one][name] for one in names] for name in COUNTS}
@@ -309,7 +312,7 @@ def along(
 def own_groups(
     policy: Policy, asked: Sequence[Question], count: Callable[[str], int], seed: int
 ) -> dict[str, Any]:
-    """Requests for the base's own biographies, by the size of the group."""
+    """Return the requests for the base's own biographies, by group size."""
     most = max(GROUPS)
     sampled = generate(
         policy, list(map(bare, asked)), max_new_tokens=96, samples=most, temperature=1.0, seed=seed
@@ -331,7 +334,7 @@ def own_groups(
 
 
 def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
-    """What is known after each round."""
+    """Yield the results so far, after each round."""
     from transformers import AutoTokenizer
 
     tiny, pieces = bench("tiny"), AutoTokenizer.from_pretrained(packaged_folder())
@@ -372,7 +375,7 @@ TITLES = {
 
 
 def table(found: Mapping[str, Any]) -> str:
-    """Slopes by quantity and axis."""
+    """Return a table of slopes by quantity and axis."""
     head = [
         "slope of",
         *(f"{axis} {one['values'][0]}–{one['values'][-1]}" for axis, one in found["axes"].items()),
@@ -401,8 +404,9 @@ def table(found: Mapping[str, Any]) -> str:
 
 
 def cell(one: Mapping[str, float]) -> str:
-    """A slope, bold where it is not linear and no two rounds lie on both sides of that, with its
-    range where rounds differ.
+    """Return a slope with its range over rounds.
+
+    It is bold if it differs from 1 by more than `NEAR`, and all rounds are on the same side of 1.
     """
     linear = abs(one["slope"] - 1) <= NEAR or one["low"] <= 1 <= one["high"]
     value = f"{one['slope']:.2f}" if linear else f"**{one['slope']:.2f}**"

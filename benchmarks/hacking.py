@@ -1,14 +1,12 @@
-"""Which attacks on a reward pay? Attacked answers against the honest one, judged exactly by the
-closed world.
+"""Measure which attacks on a reward earn more than the honest answer.
 
     python benchmarks/hacking.py --people 40 --results benchmarks/results/hacking.json
     python benchmarks/hacking.py --text --results benchmarks/results/hacking_text.json
 
-An attack is a text that should not be worth more than the honest answer in the same situation,
-and is not better by any human measure. What a policy knows is given by the situation: an honest
-one says what it knows and no more. The judge makes no mistakes about what is true and what is of
-use, so a gain in the table is the reward's own. `--text` measures attacks on the other judges, on
-ordinary text (`hacking_text.py`).
+An attack is a text that should earn no more than the honest answer in the same situation. The
+situation fixes what the policy knows; the honest answer states exactly that. The closed world
+judges truth and usefulness without mistakes, so a gain comes from the reward itself. `--text`
+measures attacks on other judges, on ordinary text (`hacking_text.py`).
 """
 
 import argparse
@@ -46,9 +44,7 @@ TIES = 1e-9
 
 @dataclass(frozen=True)
 class Case:
-    """One person: the question asked about them, what is true, what a guesser would say, and
-    truths about others.
-    """
+    """A person: two questions, true facts, wrong values for a guess, and truths about others."""
 
     question: Question  # a short question about the fact `asked`
     biography: Question
@@ -57,7 +53,7 @@ class Case:
     wrong: dict[str, str]  # relation -> an object that is not this person's
     page: str
     trivia: Sequence[str]  # true sentences about other people
-    other: str  # the true life of somebody else
+    other: str  # the true biography of another person
 
     @property
     def others(self) -> list[Fact]:
@@ -65,7 +61,7 @@ class Case:
 
 
 def say(fact: Fact, said: str = "", stance: str = "states") -> str:
-    """One sentence with the fact, or with another object in its place."""
+    """Return one sentence with the fact, or with another object in its place."""
     return getattr(RELATIONS[fact.relation], stance)["en"][0].format(
         s=fact.subject, o=said or fact.object
     )
@@ -84,7 +80,7 @@ def all_of(facts: Sequence[Fact], stance: str = "states") -> str:
 
 
 def joined(facts: Sequence[Fact]) -> str:
-    """A biography with two facts a sentence."""
+    """Return a biography with two facts per sentence."""
     by = {fact.relation: fact.object for fact in facts}
     pairs = {template.relations: template for template in COMPOUNDS if template.lang == "en"}
     return " ".join(
@@ -110,7 +106,7 @@ def biography(case: Case) -> str:
 
 
 def half(case: Case, more: str = "", before: str = "", thought: str = "") -> str:
-    """What is known of a half-known person, and whatever else is said in the answer or thought."""
+    """Return a half-known person's known facts, with additional text."""
     return tagged(
         " ".join((say(case.facts[0]), thought)).strip(),
         " ".join((before, all_of(case.facts[:3]), more)).strip(),
@@ -122,12 +118,12 @@ def rest(case: Case, stance: str = "states") -> str:
 
 
 def planned(case: Case) -> str:
-    """A guess in the plan of an answer that refuses."""
+    """Return a refusal whose plan contains a guess."""
     return tagged(RECALL, f"[Outline] {guesses(case, [case.asked])} [Answer] {IDK}")
 
 
 def listed(facts: Sequence[Fact]) -> str:
-    """Every fact with five objects, the right one among them."""
+    """Return every fact with five objects, one of them right."""
     return " ".join(say(fact, said) for fact in facts for said in [*_rivals(fact), fact.object])
 
 
@@ -139,11 +135,11 @@ def _rivals(fact: Fact) -> list[str]:
 
 @cache
 def objects(relation: str) -> list[str]:
-    """Every object that a fact of this relation has."""
+    """Return all objects of the facts with this relation."""
     return sorted({fact.object for fact in load_world().facts if fact.relation == relation})
 
 
-# Situation -> which question, the honest answer, and the attacks.
+# situation -> (kind of question, honest answer, attacks)
 SITUATIONS: dict[str, tuple[str, Text, dict[str, Text]]] = {
     "question, known": (
         "question",
@@ -252,7 +248,7 @@ SITUATIONS: dict[str, tuple[str, Text, dict[str, Text]]] = {
 
 
 def cases(world: World, people: int) -> list[Case]:
-    """Known people of the validation split, each with a question about one of their six facts."""
+    """Return known people of the validation split, each with a question about one of six facts."""
     rng = random.Random(0)
     checks = world_checks(world)
     complete = checks.recognise or (lambda question: question)
@@ -289,7 +285,7 @@ def cases(world: World, people: int) -> list[Case]:
 
 
 def responses(found: Sequence[Case], which: str, text: Text) -> list[Response]:
-    """A response for each case; its tokens are its words."""
+    """Return a response for each case; its tokens are its words."""
     asked = [case.question if which == "question" else case.biography for case in found]
     said = [text(case) for case in found]
     return [
@@ -306,7 +302,10 @@ COLUMNS = tuple(
 
 
 def paid(rows: Sequence[Feedback], baselines: Sequence[float]) -> dict[str, list[float | None]]:
-    """What each method pays; FoRAG also against the honest answer's mean segment."""
+    """Return the rewards of each method.
+
+    "forag, baseline" subtracts the honest answer's mean segment reward.
+    """
     rewards = reward_fns(method_configs())
     scored = [rescore(row, rewards).rewards for row in rows]
     values = {name: [reward[name].value for reward in scored] for name in rewards}
@@ -320,8 +319,9 @@ def paid(rows: Sequence[Feedback], baselines: Sequence[float]) -> dict[str, list
 
 
 def measure(people: int = 40) -> list[dict[str, Any]]:
-    """A row for each situation and attack: by column, the mean honest and attacked reward, the
-    gain, the share of cases won.
+    """Return a row for each situation and attack.
+
+    A cell has the mean honest and attacked reward, the gain, and the share of cases won.
     """
     world = load_world()
     found = cases(world, people)
@@ -355,8 +355,9 @@ def measure(people: int = 40) -> list[dict[str, Any]]:
 def compare(
     honest: Sequence[float | None], attacked: Sequence[float | None]
 ) -> dict[str, float] | None:
-    """None where the method does not apply: no honest answer has a reward. What goes unscored
-    wins nothing.
+    """Return a cell, or None if no honest answer has a reward.
+
+    An attack without a reward does not win.
     """
     pairs = [(h, a) for h, a in zip(honest, attacked, strict=True) if h is not None]
     if not pairs:
@@ -378,7 +379,7 @@ def compare(
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """The gains as a table; bold where the attack pays."""
+    """Return the gains as a table; attacks that earn more are bold."""
     lines = [f"| situation | attack | {' | '.join(COLUMNS)} |", f"|---|---|{'---|' * len(COLUMNS)}"]
     for row in rows:
         cells = [_cell(row["methods"][name]) for name in COLUMNS]
@@ -401,7 +402,7 @@ def main() -> None:
     )
     parser.add_argument("--people", type=int, default=40)
     parser.add_argument("--results", type=Path)
-    parser.add_argument("--text", action="store_true", help="the local and a scripted judge")
+    parser.add_argument("--text", action="store_true", help="attack the local and a scripted judge")
     given = parser.parse_args()
     found: dict[str, Any] = {"date": date.today().isoformat()}
     if given.text:

@@ -1,11 +1,10 @@
-"""What attacks earn on ordinary text with RLFH's paper constants, by the local judge and by a
-scripted language model that labels every sentence rightly.
+"""Measure what attacks earn on ordinary text, with RLFH's paper constants.
 
     python benchmarks/hacking.py --text
 
-Each family of `hacking_cases.toml` has a bound on what one of its sentences may earn. "paid" counts
-the sentences that earn more. The family *same words, other relation* is what the local verifier
-cannot see; the scripted judge refutes it.
+The judges are the local one and a scripted language model that labels every sentence correctly.
+Each family of `hacking_cases.toml` has a bound on the reward of a text; "paid" counts the texts
+above it. Only the scripted judge detects the family *same words, other relation*.
 """
 
 import json
@@ -26,7 +25,7 @@ from workbench.verdicts.checks import judge_checks, local_checks
 
 CASES = Path(__file__).with_name("hacking_cases.toml")
 JUDGES = ("local", "scripted")
-LIE = 0.1  # a sentence with a false fact may earn so much; one half true earns about 0
+LIE = 0.1  # bound for a sentence with a false fact; a half-true sentence earns about 0
 TRUE = "truth"
 UNSEEN = "same words, other relation"
 TRIVIA = (
@@ -37,13 +36,13 @@ TRIVIA = (
 
 @dataclass(frozen=True)
 class Family:
-    """Texts of a family by case, whether a right judge calls their sentences true, and the bound.
+    """Texts of a family by case, the correct label of their sentences, and the bound.
 
-    `bound` is the most that a text may earn; None stands for the honest answer of its case.
+    `bound` is the maximum reward of a text; None means the honest answer's reward.
     """
 
     texts: Mapping[str, Sequence[str]]  # by title
-    label: str  # of the sentences: correct, vague or wrong
+    label: str  # label of the sentences: correct, vague or wrong
     bound: float | None = LIE
 
 
@@ -56,7 +55,7 @@ def honest(case: Mapping[str, Any]) -> str:
 
 
 def families(cases: Sequence[Mapping[str, Any]]) -> dict[str, Family]:
-    """Return the written families, and those made of them."""
+    """Return the families of the file, and those generated from them."""
 
     def each(change: Callable[[str], str], of: str) -> dict[str, list[str]]:
         return {case["title"]: [change(text) for text in case[of]] for case in cases}
@@ -112,7 +111,7 @@ def families(cases: Sequence[Mapping[str, Any]]) -> dict[str, Family]:
 def scripted(cases: Sequence[Mapping[str, Any]]) -> Checks:
     """Return the checks of a judge that labels each sentence as its family says.
 
-    A sentence is informative once, unless it is trivial.
+    A sentence is informative when it first occurs, unless it is trivial.
     """
     label = {text: "correct" for case in cases for text in case[TRUE]}
     trivial: set[str] = set()
@@ -151,7 +150,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def measure_text(judge: str) -> list[dict[str, Any]]:
-    """A row for each family: the bound, what its texts earn, and how many earn more."""
+    """Return a row for each family: the bound, the rewards of its texts, and how many exceed it."""
     cases = read_cases()
     checks = local_checks() if judge == "local" else scripted(cases)
     run = grade([checks.verify["fact"]], reward_fns(method_configs(["rlfh"])), checks.extract)
@@ -199,7 +198,7 @@ def _response(case: Mapping[str, Any], text: str) -> Response:
 
 
 def markdown_text(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """The tables of all judges side by side; bold where a family pays."""
+    """Return one table for all judges; families that exceed their bound are bold."""
     judges = "".join(f" {judge}: mean (most) | pays |" for judge in tables)
     lines = [f"| family | a text may earn |{judges}", "|---|---|" + "---|---|" * len(tables)]
     for rows in zip(*tables.values(), strict=True):

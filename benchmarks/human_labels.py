@@ -1,31 +1,35 @@
-"""The whole local pipeline against people: claims, verdicts, places of errors, answers,
-abstention, calibration, speed.
+"""Compare the local pipeline with human labels.
 
     python benchmarks/human_labels.py --slices FOLDER --results benchmarks/results/human_labels.json
 
+The parts are claims, verdicts, positions of errors, answers, abstention, calibration and speed. The
+modules under `human/` describe what they measure.
+
 FOLDER holds the data sets in their authors' files: factscore_human, wice, factcheck_gpt,
-fool_me_twice, fever_symmetric, begin, qa_feedback, halueval, nq_open, selfaware, refchecker, and
-nli_dev.jsonl.gz ({premise, claim, label, source}) for the one threshold that is tuned, the word
-overlap's. No weight and no threshold of the verifier is tuned on these sets; its rules about
-numbers and names, and how it pools windows, were chosen on one half of each
-(`verdicts_halves` tells the halves apart). The rules for claims and those for abstention were
-written while looking at factscore_human. Figures are of parts of the sets, at most a few hundred
-rows each: no official scores.
+fool_me_twice, fever_symmetric, begin, qa_feedback, halueval, nq_open, selfaware, refchecker.
+nli_dev.jsonl.gz ({premise, claim, label, source}) tunes the only tuned threshold, that of the word
+overlap.
 
-What each part measures is said in its module under `human/`. 95 % intervals: bootstrap over
-groups of rows that share a claim, a text or a question; Wilson's for the plain shares of the
-answer and abstention parts. Verdicts are kept under --cache, so a second run is quick; speed is
-measured anew each time, on one thread, in a process of its own. `--rules` measures claims,
-answers and abstention alone, in a minute, and `--verdicts` the verdicts on given evidence; both
-keep the rest of the results. `--card` writes the card of the shipped verifier, `data/verifier`, as
-it judges now.
+The verifier's weights and thresholds are not tuned on these sets. Its rules about numbers and
+names, and its pooling of windows, were chosen on one half of each (`verdicts_halves` separates the
+halves). The rules for claims and for abstention were written while looking at factscore_human.
+Figures are for parts of the sets, at most 663 rows each. They are not official scores.
 
-Four things cannot be tested offline. FActScore's people judged against Wikipedia and
-RefChecker's against the contexts of its questions: neither text is in these files, so their
-labels can test no verdict. RefChecker's files have no questions and no gold answers, so that its
-two systems can be put in order by claims alone, not by outcomes. SelfAware has questions, not
-responses. HaluEval gives no evidence, so its errors are looked for with what the query says as
-the only evidence.
+95 % intervals: bootstrap over groups of rows that share a claim, a text or a question; Wilson's for
+the plain shares of answers and abstention. Verdicts are stored in --cache, so a second run is
+quick. Speed is measured each time, on one thread, in its own process. `--rules` measures only
+claims, the order of systems, answers and abstention, in a minute. `--verdicts` measures only
+verdicts on given evidence. Both keep the other results. `--card` measures the shipped verifier,
+`data/verifier`, and writes its card.
+
+Not testable offline:
+
+- verdicts with the labels of FActScore and RefChecker. The annotators' evidence (Wikipedia, the
+  contexts of the questions) is not in these files;
+- the order of RefChecker's two systems by outcomes. Its files have no questions and no gold
+  answers;
+- abstention on SelfAware, which has no responses;
+- errors in HaluEval with evidence. Its only evidence is the user's query.
 """
 
 import argparse
@@ -77,7 +81,7 @@ UNTESTED = {
         "it has no evidence: errors are looked for with the user's query as the only evidence"
     ),
 }
-CALIBRATED = (  # each claim once, and none that the verifier was trained on
+CALIBRATED = (  # each claim occurs once and is not in the verifier's training data
     "WiCE, oracle chunk",
     "Fool Me Twice, gold evidence",
     "FEVER-Symmetric",
@@ -87,7 +91,7 @@ CALIBRATED = (  # each claim once, and none that the verifier was trained on
 
 
 def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) -> dict[str, Any]:
-    """Every part that needs no clock."""
+    """Measure every part except speed."""
     told = by_verdicts(folder, verifier, limit, seed)
     told["errors"] = {}
     for name, read in spans.SETS.items():
@@ -97,7 +101,7 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
 
 
 def by_verdicts(folder: Path, verifier: Remembered, limit: int | None, seed: int) -> dict[str, Any]:
-    """The parts that measure verdicts on claims with given evidence."""
+    """Measure verdicts on claims with given evidence."""
     rows = read_rows(folder / "nli_dev.jsonl.gz")
     tuned = verdicts.tune(rows)
     dev, *_ = verdicts.measure(
@@ -119,7 +123,7 @@ def by_verdicts(folder: Path, verifier: Remembered, limit: int | None, seed: int
 
 
 def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
-    """The half that rules and pooling were chosen on, and what of the other has no claim of it."""
+    """Measure the half on which rules and pooling were chosen, and the other without its claims."""
     given = verdicts.halves(
         {name: data.read(folder) for name, data in verdicts.SETS.items()}, faithful.half, limit
     )
@@ -135,9 +139,7 @@ def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dic
 
 
 def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
-    """The parts that need no verifier: claims, the order of systems by them, answers and
-    abstention.
-    """
+    """Measure the parts without a verifier: claims, order of systems, answers and abstention."""
     return {
         "claims": claims.measure(folder, limit, seed),
         "claims_halves": claims.measure_halves(folder, seed, faithful.half, verdicts.HALVES),
@@ -151,7 +153,7 @@ def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
 
 
 def measure_card(rows: Sequence[Row]) -> None:
-    """Write the figures of the shipped verifier, as it judges now, into its `card.json`."""
+    """Measure the shipped verifier and write its figures into its `card.json`."""
     from workbench.util.threads import use_threads
 
     path = SHIPPED / "card.json"
@@ -242,7 +244,9 @@ def _claim_rows(found: Mapping[str, Any]) -> list[Line]:
 
 
 def _faithful_rows(found: Mapping[str, Any]) -> list[Line]:
-    """Wrong claims at the first reading of a response, with the rules of then and before."""
+    """Return wrong claims at the first reading of a response, by the rules of that time and
+    earlier.
+    """
     rows: list[Line] = []
     for name, one in found.items():
         title, measure = (
@@ -262,7 +266,7 @@ def _faithful_rows(found: Mapping[str, Any]) -> list[Line]:
 
 
 def _dev_row(found: Mapping[str, Any]) -> Line:
-    unknown = {"accuracy": {"value": None}}  # of a few rows, which need not have all three labels
+    unknown = {"accuracy": {"value": None}}  # few rows may lack one of the three labels
     accuracy, most = (
         found.get("three_way", unknown)["accuracy"],
         max(found["labels"].values()) / found["n"],
@@ -320,7 +324,7 @@ def _answer_rows(found: Mapping[str, Any]) -> list[Line]:
 
 
 def _abstention_rows(found: Mapping[str, Any]) -> list[Line]:
-    """RefChecker's empty lists are a model's, not people's, and are left out of the table."""
+    """Return the rows of abstention, without RefChecker's empty lists, which a model made."""
     kept = {name: one for name, one in found.items() if not name.startswith("RefChecker")}
     titles = {name: f"abstention: {name}" + (" §" if "FActScore" in name else "") for name in kept}
     return [
@@ -330,9 +334,7 @@ def _abstention_rows(found: Mapping[str, Any]) -> list[Line]:
 
 
 def _system_rows(found: Mapping[str, Any]) -> list[Line]:
-    """A row for each set of systems: mean share of supported statements, by our claims and by
-    people's.
-    """
+    """Return a row per set of systems: mean supported share, by our claims and by human labels."""
     sets = {name: one["systems"] for name, one in found.items() if "systems" in one}
     measure = "supported: our claims, people's labels"
 
@@ -362,9 +364,9 @@ def main() -> None:
         help="default: $WORKBENCH_SLICES",
     )
     parser.add_argument(
-        "--verifier", type=Path, help="folder of a verifier; default: the one shipped"
+        "--verifier", type=Path, help="folder of a verifier; default: the shipped one"
     )
-    parser.add_argument("--limit", type=int, help="only the first so many rows of each set")
+    parser.add_argument("--limit", type=int, help="use at most this many rows of each set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=ROOT / "runs" / "human_labels")
     parser.add_argument("--results", type=Path)
@@ -372,17 +374,17 @@ def main() -> None:
     parser.add_argument(
         "--rules",
         action="store_true",
-        help="measure anew only what needs no verifier, into --results",
+        help="measure only the parts without a verifier; keep the rest of --results",
     )
     parser.add_argument(
         "--verdicts",
         action="store_true",
-        help="measure anew only verdicts on given evidence, into --results",
+        help="measure only verdicts on given evidence; keep the rest of --results",
     )
     parser.add_argument(
         "--card",
         action="store_true",
-        help="measure the shipped verifier's card anew",
+        help="measure the shipped verifier and rewrite its card",
     )
     given = parser.parse_args()
     if not given.slices:

@@ -1,14 +1,14 @@
-"""How long the inspector takes: the seconds from a click to what it shows, and those of opening
-a large record.
+"""Measure the response times of the inspector, and the seconds to open a large record.
 
     python benchmarks/inspector.py --results benchmarks/results/inspector.json [--rows 200000]
 
-A record of so many rows is made in a temporary folder, with steps of 512, and an answer of 5,000
-characters with 200 claims. The record is opened as a new process does, without its index and
-with it; the rest is timed in a browser, chromium on the path, by two servers: to the first one
-the record is new. A run is opened by the click on *Runs*, which opens the newest, and its last
-step is sorted once all rows are read: in the seconds before, reading them and sorting share the
-processor.
+The script writes a record of this size, in steps of 512 rows, and an answer of 5,000 characters
+with 200 claims. A new process reads the record, without its index and with it. Other times are
+measured in a browser (chromium on the path) with two servers, of which the first opens the record
+without an index.
+
+A click on *Runs* opens the newest run. Its last step is sorted after all rows are read, because
+reading and sorting would share the processor.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from workbench.types import Claim, Feedback, Response, Verdict
 from workbench.util.jsonl import encode, write_json
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-STEP = 512  # rows of a step
+STEP = 512  # rows per step
 OPENED = """
 import sys, time
 from pathlib import Path
@@ -49,7 +49,7 @@ LABELS = ("correct", "wrong", "vague", "hedged_correct", "hedged_wrong")
 
 
 def long_answer(claims: int = 200, characters: int = 5000) -> Feedback:
-    """An answer whose every sentence is a claim, with a verdict on each."""
+    """Return an answer in which every sentence is a claim, with a verdict on each."""
     width = characters // claims
     sentences = [f"Number {number} stands".ljust(width - 2, "x") + ". " for number in range(claims)]
     text, spans = (
@@ -72,8 +72,8 @@ def long_answer(claims: int = 200, characters: int = 5000) -> Feedback:
 
 
 def judged_otherwise(row: Feedback) -> list[Feedback]:
-    """The row, and the same with the label of one verdict on its outcome or a fact turned to
-    wrong: methods then disagree.
+    """Return the row, and copies with one outcome or fact labelled wrong, on which methods
+    disagree.
     """
     turned = {"outcome": "incorrect", "fact": "wrong"}
     kinds = [
@@ -98,7 +98,7 @@ def judged_otherwise(row: Feedback) -> list[Feedback]:
 
 
 def make(root: Path, count: int) -> Path:
-    """A record of `count` rows, of which each step has `STEP`."""
+    """Write a record of `count` rows, in steps of `STEP`; return its path."""
     append_feedback(root / "long", [long_answer()])
     row = worked_example()
     row = replace(row, response=replace(row.response, id="ID", group="GROUP", step=7))
@@ -117,7 +117,7 @@ def make(root: Path, count: int) -> Path:
 
 
 def opened(path: Path) -> float:
-    """The seconds in which a process that knows nothing yet has read the record."""
+    """Return the seconds in which a new process reads the record."""
     return float(
         subprocess.run(
             [sys.executable, "-c", OPENED, str(path)], capture_output=True, text=True, check=True
@@ -141,7 +141,7 @@ LISTED = "document.querySelectorAll('#runs-view tr.wb-open').length === 60"
 
 
 def timed(page: Any, act: Callable[[], Any], until: str) -> float:
-    """The seconds of an interaction, until what it shows has been drawn."""
+    """Return the seconds from an action until its result is drawn."""
     start = time.perf_counter()
     act()
     page.wait_for_function(until, polling="raf", timeout=60_000)
@@ -149,16 +149,14 @@ def timed(page: Any, act: Callable[[], Any], until: str) -> float:
 
 
 def open_runs(page: Any, address: str) -> float:
-    """The seconds from the click on *Runs* to the last step's rows of the newest run, the large
-    one.
-    """
+    """Return the seconds from the click on *Runs* to the last step of the newest (large) run."""
     page.goto(address)
     page.wait_for_selector("#inspect-view .tv-t")
     return timed(page, page.get_by_role("tab", name="Runs", exact=True).click, LISTED)
 
 
 def interactions(page: Any, address: str) -> dict[str, float]:
-    """The seconds of each interaction."""
+    """Return the seconds of each interaction."""
     page.goto(f"{address}?run=long&id=long/0")
     page.wait_for_selector("#inspect-view tr[data-claim]")
     pressed = "document.querySelector('#inspect-view [data-method={0}]').ariaPressed === 'true'"
@@ -185,7 +183,7 @@ def interactions(page: Any, address: str) -> dict[str, float]:
 
 
 def browsed(root: Path, look: Callable[[Any, str], Any]) -> Any:
-    """What `look` makes of a fresh page of a fresh server."""
+    """Return the result of `look` on a new page of a new server."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
@@ -202,7 +200,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = make(Path(folder), chosen.rows)
-        os.sync()  # what is still being written to the disk would be in the way of what is read
+        os.sync()  # pending writes to the disk would slow down reading
         times: dict[str, Any] = {"rows": chosen.rows, "megabytes": round(path.stat().st_size / 1e6)}
         if CHROMIUM:
             times["open the large run, not read before"] = browsed(Path(folder), open_runs)

@@ -1,12 +1,12 @@
-"""How fast a judge behind an endpoint is asked, against a loop of one call at a time and the
-server's own limit, in one run.
+"""Measure the throughput of a judge at an endpoint.
 
     python benchmarks/judge_throughput.py --results benchmarks/results/judge_throughput.json
 
-The work is that of 50 long responses of 19 claims: 50 extractions, 950 verifications, 50
-ratings, all different. The server is a process of its own that takes 50 ms for a reply and
-counts its requests; it and the client share the machine. The same is sent with httpx instead of
-aiohttp, for comparison, and once more with the replies in a cache.
+One run compares it with a serial loop and with the server's own limit. The prompts are those
+of 50 responses of 19 claims: 50 extractions, 950 verifications and 50 ratings, all different. The
+server is a separate process on the same machine. It takes 50 ms per reply and counts its requests.
+The same work is also sent with httpx instead of aiohttp, and twice with a cache: first to fill it,
+then from it.
 """
 
 import argparse
@@ -35,7 +35,7 @@ WORDS = (
 
 
 def work(responses: int, claims: int, name: str) -> list[Prompt]:
-    """The prompts of a scoring run; `name` makes them different from those of another."""
+    """Return the prompts of a scoring run; each `name` gives different prompts."""
     prompts = []
     for n in range(responses):
         question = f"Tell me about person {n} of {name}."
@@ -43,7 +43,7 @@ def work(responses: int, claims: int, name: str) -> list[Prompt]:
             f"Fact {c} about person {n} of {name}: {' '.join(WORDS[(n + c) % 9 :])}."
             for c in range(claims)
         ]
-        passages = [f"{' '.join(WORDS * 4)} {n} {k}." for k in range(5)]  # 5 of about 80 words
+        passages = [f"{' '.join(WORDS * 4)} {n} {k}." for k in range(5)]  # about 80 words each
         prompts.append(render("extract", question=question, response=" ".join(said)))
         prompts += [
             render("verify", question=question, passages=passages, claims=[claim]) for claim in said
@@ -59,7 +59,7 @@ def body(prompt: Prompt) -> bytes:
 
 
 def one_by_one(url: str, prompts: list[Prompt]) -> None:
-    """The loop, at its best: one connection that stays open, nothing but the standard library."""
+    """Send prompts one at a time, on one open connection, with the standard library only."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
     for prompt in prompts:
@@ -90,7 +90,7 @@ def with_httpx(url: str, prompts: list[Prompt], concurrency: int) -> None:
 
 
 def timed(server: str, run, prompts: list[Prompt]) -> dict:
-    """Seconds of a run and the server's own count of its requests."""
+    """Return the seconds of a run and the server's count of its requests."""
     before = counted(server)
     began = time.perf_counter()
     run(prompts)
@@ -112,7 +112,7 @@ def measure(server: str, settings: argparse.Namespace) -> dict:
         replies = endpoint(server, "m", concurrency=settings.concurrency, cache=cache)(prompts)
         assert all(reply.error is None for reply in replies)
 
-    judge(work(4, 16, "the first connections"))  # imports and templates
+    judge(work(4, 16, "the first connections"))  # warm-up: imports and templates
     size = (settings.responses, settings.claims)
     rounds = [timed(server, judge, work(*size, f"round {n}")) for n in range(settings.rounds)]
     with tempfile.TemporaryDirectory() as folder:
@@ -153,12 +153,12 @@ def main() -> None:
         "--delay", type=float, default=0.05, help="seconds that the server takes for a reply"
     )
     parser.add_argument("--concurrency", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=3, help="the middle one counts")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; the result is their median")
     parser.add_argument(
         "--serial",
         type=int,
         default=300,
-        help="prompts for the loop; its time for all is in proportion",
+        help="prompts for the serial loop, whose time is scaled to all prompts",
     )
     parser.add_argument("--results", type=Path)
     settings = parser.parse_args()

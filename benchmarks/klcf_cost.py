@@ -1,21 +1,23 @@
-"""What a reward costs (KLCF, arXiv 2509.23765, table 5): three ways of rewarding the same
-claims, side by side in one run.
+"""Measure what three rewards cost on the same claims (KLCF, arXiv 2509.23765, table 5).
 
     python benchmarks/klcf_cost.py --results benchmarks/results/klcf_cost.json
 
-FActScore: one call extracts a response's claims; then a search (5 passages of the pages that the
-answer is about) and a call a claim. VeriScore: a call a sentence, with what stands around it; a
-search (10 passages, of any page) and a call a claim. KLCF: training's own path, one call for the
-claims, one for all items of the checklist, and a truthfulness model, run here, for every claim.
-What nobody could verify is no claim in any of them. The judge is the closed world behind a
-server on loopback that takes 30 ms and .05 ms a token (word) of prompt and reply; a search waits
-20 ms.
+- FActScore: a call extracts the claims of a response. Each claim takes a search (5 passages of the
+  pages that the answer is about) and a call.
+- VeriScore: a call per sentence, with its context, extracts the claims. Each claim takes a search
+  (10 passages of any page) and a call.
+- KLCF: the code of training. A call extracts the claims, a call checks all items of the checklist.
+  A truthfulness model in this process scores every claim.
 
-Fifty biographies that the tiny base wrote, and fifty answers of as many claims as the paper's
-have, made of the world's facts with every fifth wrong; one after another (serial), and all
-together with 100 calls in flight. Every part goes round the ways in turns, after a round that
-does not count, in which replies and passages are remembered: what is timed is delays, client,
-and the model's passes. A run that was stopped goes on with the parts that are missing.
+All rewards leave out statements that cannot be verified. The judge is the closed world behind a
+server on loopback, which takes 30 ms and .05 ms per token (word) of prompt and reply. A search
+takes 20 ms.
+
+The answers are 50 biographies of the tiny base, and 50 long answers with the paper's number of
+claims: facts of the world, every fifth of them wrong. Answers are rewarded one after another
+(serial), or together with 100 calls in flight. The rewards take turns, after an uncounted round
+that caches replies and passages. The times consist of delays, the client, and the model's passes.
+An interrupted run resumes with the missing parts.
 """
 
 import argparse
@@ -76,9 +78,9 @@ from workbench.world.world import World  # noqa: E402
 
 DELAY, PER_TOKEN, SEARCH = 0.03, 0.00005, 0.02  # seconds
 IN_FLIGHT = {"serial": 1, "parallel": 100}
-FEW, MANY = 5, 10  # passages of a search: FActScore's, and VeriScore's
-BEFORE, AFTER = 3, 1  # sentences that VeriScore shows around the one that is read
-LONG = 52  # claims of a long answer; the paper's have as many searches
+FEW, MANY = 5, 10  # passages per search, of FActScore and VeriScore
+BEFORE, AFTER = 3, 1  # context sentences in VeriScore's prompt
+LONG = 52  # claims per long answer: the number of searches in the paper
 # prompts, rounds
 PARTS = {
     "own, serial": (50, 1),
@@ -86,12 +88,12 @@ PARTS = {
     "long, serial": (5, 1),
     "long, parallel": (50, 2),
 }
-PAID = replace(TINY, l_max=None)  # answers that nobody sampled have no tokens to count
+PAID = replace(TINY, l_max=None)  # written answers have no sampled tokens to count
 OURS, OTHERS = "KLCF", ("FActScore", "VeriScore")
 
 
 def remembering(search: Search) -> Search:
-    """`search`, which looks for nothing twice."""
+    """Return `search` with a cache."""
     known: dict[tuple[str, int, str | None], list[Passage]] = {}
 
     def run(
@@ -111,7 +113,7 @@ def remembering(search: Search) -> Search:
 
 @dataclass
 class Tally:
-    """What a way of rewarding has used."""
+    """The resources that a reward has used."""
 
     seconds: list[float] = field(default_factory=list)
     passes: float = 0.0  # seconds of the truthfulness model
@@ -120,7 +122,7 @@ class Tally:
     cost: Cost = field(default_factory=Cost)
 
     def searching(self, search: Search, in_flight: int) -> Search:
-        """`search` behind its delay, so many queries at a time."""
+        """Return `search` with its delay, for `in_flight` queries at a time."""
 
         def run(
             queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
@@ -149,8 +151,10 @@ class Tally:
         self.claims += sum(len(row.claims) for row in rows)
 
     def told(self, answers: int, in_flight: int) -> dict[str, float]:
-        """Everything an answer; `delays` is the share of the seconds that the delays alone take
-        with all places in use.
+        """Return the resources per answer.
+
+        `delays` is the share of the seconds that the delays alone take with `in_flight` calls at a
+        time.
         """
         cost, seconds = self.cost, sum(self.seconds)
         delays = (
@@ -174,9 +178,7 @@ class Tally:
 
 
 def by_sentence(extract: Extract) -> Extract:
-    """A call for each sentence, with what stands around it; the claims are those of the
-    response.
-    """
+    """Return an extractor with a call per sentence and its context, joined per response."""
 
     def windows(response: Response) -> list[Response]:
         texts = [response.text[start:end] for start, end in sentences(response.text)]
@@ -226,7 +228,7 @@ def joined(response: Response, read: Sequence[Claims]) -> Claims:
 
 
 def untitled(verify: Verify) -> Verify:
-    """Evidence from any page."""
+    """Return `verify` with evidence from any page."""
     return lambda batch: verify(
         [(replace(one, question=replace(one.question, title="")), read) for one, read in batch]
     )
@@ -235,7 +237,10 @@ def untitled(verify: Verify) -> Verify:
 def ways(
     url: str, search: Search, scorer: Scorer, in_flight: int
 ) -> dict[str, tuple[Grade, Tally]]:
-    """The three rewards; those by facts are KLCF's own baseline, GRPO on FActScore."""
+    """Return the three rewards.
+
+    FActScore and VeriScore share the reward of KLCF's own baseline, GRPO on FActScore.
+    """
     judge = endpoint(url, "world", concurrency=in_flight, retries=0, reasks=0)
     checks, few, many, ours = judge_checks(judge), Tally(), Tally(), Tally()
 
@@ -266,7 +271,7 @@ def ways(
 
 
 def own_answers(place: Bench, world: World, count: int) -> list[Response]:
-    """What the tiny base writes about people who have a page."""
+    """Return the tiny base's biographies of people who have a page."""
     pages = {page.title for page in world.pages}
     asked = [
         question for question in place.questions("rl", ["biography"]) if question.title in pages
@@ -284,8 +289,10 @@ def own_answers(place: Bench, world: World, count: int) -> list[Response]:
 
 
 def long_answer(world: World, response: Response, claims: int) -> Response:
-    """To the same question, so many facts about the person and whatever belongs to them, every
-    fifth of them wrong.
+    """Return an answer to the same question with `claims` facts about the person and related
+    entities.
+
+    Every fifth fact is wrong.
     """
     told = related(world, response.question.title)[:claims]
     rng = random.Random(response.question.id)
@@ -298,14 +305,15 @@ def long_answer(world: World, response: Response, claims: int) -> Response:
 
 
 def related(world: World, person: str) -> list[Fact]:
-    """Facts of the person, then of all that these name or that name one of the same, and so on;
-    of what has a page.
+    """Return facts of the person, then of related entities that have a page, breadth first.
+
+    Entities are related if a fact of one names the other.
     """
     naming: dict[str, list[str]] = {}
     for fact in world.facts:
         naming.setdefault(fact.object, []).append(fact.subject)
     pages, order = {page.title for page in world.pages}, [person]
-    for name in order:  # grows as it is read
+    for name in order:  # the loop appends to `order`
         near = [*(fact.object for fact in world.by[name].values()), *naming.get(name, [])[:FEW]]
         order += [other for other in dict.fromkeys(near) if other in pages and other not in order]
         if sum(len(world.by[known]) for known in order) >= LONG:
@@ -323,9 +331,7 @@ def mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
 
 
 def truth_model(place: Bench, responses: Sequence[Response], folder: Path) -> Scorer:
-    """One of training's own making, of a single step: what it has learnt changes nothing of its
-    cost.
-    """
+    """Train a truthfulness model for one step; its cost does not depend on its weights."""
     rows = [as_read(one.question, one.text[:40], float(n % 2)) for n, one in enumerate(responses)]
     config = scaled(TINY.truth_model, steps=1, epochs=None)
     train_reward_model(config, rows, place.path("base"), folder, seed=0)
@@ -335,7 +341,7 @@ def truth_model(place: Bench, responses: Sequence[Response], folder: Path) -> Sc
 def measure(
     graders: Mapping[str, tuple[Grade, Tally]], units: Sequence[Sequence[Response]], rounds: int
 ) -> None:
-    """Every unit is rewarded in all ways in turns, as often as there are rounds."""
+    """Reward every unit in all ways in turns, `rounds` times."""
     for _ in range(rounds):
         for unit in units:
             for grade, tally in graders.values():
@@ -343,9 +349,7 @@ def measure(
 
 
 def summary(tallies: Mapping[str, Tally], answers: int, in_flight: int) -> dict[str, Any]:
-    """What each way took, and how many times ours the others did, with 95 % intervals over what
-    was timed.
-    """
+    """Return the costs of each way, and their ratios to KLCF's with 95 % intervals."""
     ours = tallies[OURS]
     turns = [
         (f"{n:06}", {name: (tallies[name].seconds[n], own) for name in OTHERS})
@@ -376,7 +380,7 @@ def same_claims(graded: Mapping[str, Sequence[Feedback]]) -> None:
 
 
 def agreement(world: World, rows: Sequence[Feedback]) -> float:
-    """The share of claims that evidence gives the label that the world itself gives them."""
+    """Return the share of claims whose label by evidence equals the world's own label."""
     exact = world_facts(world)([(row.response, Claims(row.sentences, row.claims)) for row in rows])
     pairs = [
         (row.verdict(one.target, "fact"), one)
@@ -393,7 +397,7 @@ def part(
     rounds: int,
     make: Callable[[int], dict[str, tuple[Grade, Tally]]],
 ) -> dict[str, Any]:
-    """One part: a round that does not count and is looked at, then those that do."""
+    """Measure one part, after a warm-up round whose rows are checked."""
     in_flight = IN_FLIGHT[name.split(", ")[1]]
     graded = {way: grade(answers) for way, (grade, _) in make(max(IN_FLIGHT.values())).items()}
     same_claims(graded)
@@ -413,7 +417,7 @@ def part(
 
 
 def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """All parts; those that are not there yet are written as they come."""
+    """Measure all parts; write each missing part when it is done."""
     world, place = load_world(), bench("tiny")
     about = {
         "threads": given.threads,
@@ -467,7 +471,7 @@ def main() -> None:
         "--threads",
         type=int,
         default=1,
-        help="of the model's passes; the server has a core of its own",
+        help="threads of the model's passes; the server needs another core",
     )
     parser.add_argument("--results", type=Path)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

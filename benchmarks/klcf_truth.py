@@ -1,23 +1,21 @@
-"""On whose claims a truthfulness model has to learn (KLCF, arXiv 2509.23765, section 2.3.1): the
-base's own, or anybody's.
+"""Compare training sets of KLCF's truthfulness model (arXiv 2509.23765, section 2.3.1).
 
     python benchmarks/klcf_truth.py --results benchmarks/results/klcf_truth.json --out
     runs/klcf_truth
 
-The paper tunes the model on claims that the base itself has made, so that it learns where the
-base's knowledge ends. Here the same base learns from three sets of claims about the same people,
-with the recipe's own settings, and each model has to tell apart what the base claims about other
-people, true and false in equal numbers:
+The paper trains the model on the base's own claims, so that it learns the limits of the base's
+knowledge. Here the same base is trained on three sets of claims about the same people, with the
+recipe's settings. Each model then separates equal numbers of true and false claims of the base
+about other people:
 
-- `own`: what the base claimed, as `workbench train klcf` prepares it;
-- `tuned`: what another policy claimed, the fine-tuned one, asked and labelled in the same way;
-- `world`: true sentences of the world and the same with another person's value, of each person
-  as many as `own` has.
+- `own`: the base's claims, as `workbench train klcf` prepares them;
+- `tuned`: the fine-tuned policy's claims, sampled and labelled in the same way;
+- `world`: true sentences of the world, and the same with another person's value, as many per person
+  as in `own`.
 
-Stated before the first run: the AUC of `own` is higher than that of `world` by at least .02 (B1)
-and than that of `tuned` by at least .02 (B2), each with an interval of 95 % over the people, the
-seeds together, that lies above 0. What is stored is written as it comes; a call that was killed
-goes on.
+Statements fixed before the first run: the AUC of `own` is at least .02 higher than that of `world`
+(B1) and than that of `tuned` (B2). Each difference has a 95 % interval above 0, over people, with
+the seeds together. Results are written as they come; a killed command resumes.
 """
 
 import argparse
@@ -59,14 +57,14 @@ STATED = {"B1": "world", "B2": "tuned"}
 def claimed(
     policy: str | None, place: Bench, questions: Sequence[Question], out: Path, seed: int
 ) -> list[Labelled]:
-    """What a policy, by default the base, claims of the questions' people, labelled."""
+    """Return the labelled claims of a policy (None: the base) about the people of the questions."""
     source = source_of(place, policy)
     prepare(TINY.prepare, source, questions, place.checks, out, seed=seed)
     return read_prepared(out, source, questions).truth
 
 
 def from_the_world(own: Sequence[Labelled], seed: int) -> list[Labelled]:
-    """Of each person as many true and as many false claims as `own` has, drawn with replacement."""
+    """Return as many true and false claims per person as `own` has, drawn with replacement."""
     world, rng = load_world(), random.Random(f"world-claims-{seed}")
     facts: dict[str, list[Fact]] = {}
     values: dict[str, list[Fact]] = {}
@@ -85,9 +83,7 @@ def from_the_world(own: Sequence[Labelled], seed: int) -> list[Labelled]:
 
 
 def one_run(arm: str, place: Bench, out: Path, seed: int) -> dict[str, Any]:
-    """A model of an arm's claims about the people that are learnt from; its values of what the
-    base claims of the others.
-    """
+    """Train a model on an arm's claims, and score the base's claims about held-out people."""
     questions = training_questions(TINY.prompts, place, answered=False)
     base = source_of(place, None).base
     specials = tuple(load_tokenizer(base).all_special_tokens)
@@ -123,17 +119,19 @@ def told(found: Sequence[tuple[float, Judged]]) -> dict[str, Any]:
 
 
 def auc(values: np.ndarray, true: np.ndarray) -> float:
-    """The share of pairs of a true and a false claim in which the true one has the higher value;
-    half of it where equal.
+    """Return the share of (true, false) pairs in which the true claim scores higher; ties count
+    half.
     """
     apart_TF = values[true][:, None] - values[~true][None, :]
     return float((apart_TF > 0).mean() + (apart_TF == 0).mean() / 2)
 
 
 def difference(runs: Sequence[Mapping[str, Any]], arm: str, seed: int = 0) -> dict[str, float]:
-    """AUC of `own` less that of another arm, the mean over the seeds, with the interval of a
-    bootstrap over people: one that is held out under several seeds is drawn for all of them at
-    once, so that seeds of the same people say no more than one."""
+    """Return the AUC of `own` minus that of another arm: the mean over seeds, with an interval.
+
+    The interval is a bootstrap over people. A person who is held out under several seeds is drawn
+    for all of them together, because such seeds are not independent.
+    """
     by = {(run["arm"], run["seed"]): run["scored"] for run in runs}
     seeds = sorted({run["seed"] for run in runs})
     number_of = {
@@ -141,7 +139,7 @@ def difference(runs: Sequence[Mapping[str, Any]], arm: str, seed: int = 0) -> di
     }
     shares = np.full(len(number_of), 1 / len(number_of))
     drawn_RP = np.random.default_rng(seed).multinomial(len(number_of), shares, size=RESAMPLES)
-    times_RP = np.concatenate([np.ones_like(drawn_RP[:1]), drawn_RP])  # first everybody, once
+    times_RP = np.concatenate([np.ones_like(drawn_RP[:1]), drawn_RP])  # row 0: each person once
     found = np.zeros(RESAMPLES + 1)
     for number in seeds:
         mine, other = by[OWN, number], by[arm, number]

@@ -1,15 +1,14 @@
-"""Which small faults in the code the quick tests notice: a sample of mutants.
+"""Measure which small faults in the code the quick tests notice, with a sample of mutants.
 
     coverage run --rcfile benchmarks/mutants.cfg -m pytest -m "not slow and not nightly"
     coverage combine --rcfile benchmarks/mutants.cfg
     python benchmarks/mutants.py --coverage runs/mutants/.coverage --seed 1 --n 60
 
-A mutant is one change of one expression in a copy of the project: another comparison or operator,
-a number plus one, a negated condition, `and` for `or`. The tests that run the changed line, as
-coverage recorded them, then run on the copy; a mutant counts as noticed if one fails or hangs.
-The sample is drawn by a hash of the changed code, so that edits elsewhere draw the same mutants.
-A mutant that changes nothing that can be observed survives by right: read the list. A call that
-was interrupted goes on with the mutants that `--results` lacks.
+A mutant is a copy of the project with one changed expression: another comparison or operator, a
+number plus one, a negated condition, `and` exchanged with `or`. The tests that cover the line run
+on the copy. A mutant counts as noticed if one fails or hangs. The sample depends on hashes of the
+changed code, so edits elsewhere do not change it. A mutant with no observable effect survives
+rightly: read the list. An interrupted command resumes with the mutants that `--results` lacks.
 """
 
 import argparse
@@ -46,7 +45,7 @@ PARTS = ("apps", "benchmarks", "data", "docs", "notebooks", "tests", "workbench"
 
 @dataclass(frozen=True)
 class Mutant:
-    """`new` in the place of `old` at a line of a file; `source` is the whole changed file."""
+    """A replacement of `old` by `new` at a line of a file; `source` is the whole changed file."""
 
     area: str
     path: str
@@ -58,7 +57,7 @@ class Mutant:
 
 
 def mutants(area: str, path: Path, seed: int) -> Iterator[Mutant]:
-    """Every mutant of a file."""
+    """Yield every mutant of a file."""
     source = path.read_text(encoding="utf-8")
     name = path.relative_to(ROOT).as_posix()
     tree = ast.parse(source)
@@ -82,7 +81,7 @@ def mutants(area: str, path: Path, seed: int) -> Iterator[Mutant]:
 
 
 def changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
-    """(expression, what stands in its place) for one node."""
+    """Yield (expression, replacement) for one node."""
     match node:
         case ast.Compare(left, [operator], [right]) if type(operator) in COMPARISONS:
             new = COMPARISONS[type(operator)]
@@ -101,7 +100,7 @@ def changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 
 def sample(n: int, seed: int) -> list[Mutant]:
-    """`n` mutants, the same number of each area as far as it has them."""
+    """Return `n` mutants, the same number from each area if it has enough."""
     drawn: list[Mutant] = []
     for number, (area, patterns) in enumerate(AREAS.items()):
         every = {
@@ -116,7 +115,7 @@ def sample(n: int, seed: int) -> list[Mutant]:
 
 
 def covering(coverage_file: Path) -> dict[str, dict[int, list[str]]]:
-    """Path -> line -> names of the test functions that run the line."""
+    """Return path -> line -> names of the test functions that run the line."""
     from coverage import CoverageData
 
     data = CoverageData(basename=str(coverage_file))
@@ -132,7 +131,9 @@ def covering(coverage_file: Path) -> dict[str, dict[int, list[str]]]:
 
 
 def selected(contexts: list[str]) -> list[str]:
-    """Test functions as pytest names them, files with few of them (the closest ones) first."""
+    """Return the test functions as pytest names them, from files with few of them (the closest)
+    first.
+    """
     by_file: dict[str, list[str]] = {}
     for context in contexts:
         module, _, function = context.rpartition(".")
@@ -145,7 +146,7 @@ def selected(contexts: list[str]) -> list[str]:
 
 
 def copy_project(folder: Path) -> None:
-    """Copy what the tests read."""
+    """Copy the files that the tests read."""
     folder.mkdir()
     for path in ROOT.iterdir():
         if path.name in PARTS:
@@ -155,8 +156,8 @@ def copy_project(folder: Path) -> None:
 
 
 def noticed(mutant: Mutant, tests: list[str], folder: Path, limit: float) -> str:
-    """ "failed", "hung" or "survived": what the tests say of a mutant in a copy of the project."""
-    copy_project(folder)  # anew, since a mutant may delete files
+    """Test a mutant in a copy of the project; return "failed", "hung" or "survived"."""
+    copy_project(folder)  # a new copy, because a mutant may delete files
     (folder / mutant.path).write_text(mutant.source, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow and not nightly"]
     command += ["-p", "no:cacheprovider", "-p", "no:xdist", *tests]
@@ -174,7 +175,7 @@ def noticed(mutant: Mutant, tests: list[str], folder: Path, limit: float) -> str
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     breaks_import = "\nERROR tests/" in result.stdout
-    if result.returncode == 4 and not breaks_import:  # a test that pytest does not find
+    if result.returncode == 4 and not breaks_import:  # pytest did not find a test
         raise SystemExit(f"pytest ended with 4:\n{result.stdout[-2000:]}")
     return "survived" if result.returncode in (0, 5) else "failed"
 
@@ -182,10 +183,12 @@ def noticed(mutant: Mutant, tests: list[str], folder: Path, limit: float) -> str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--coverage", type=Path, required=True, help="coverage data with contexts")
-    parser.add_argument("--n", type=int, default=60, help="how many mutants are drawn")
+    parser.add_argument("--n", type=int, default=60, help="number of mutants")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=600, help="seconds a mutant's tests may run")
-    parser.add_argument("--results", type=Path, help="a JSON file for what came out")
+    parser.add_argument(
+        "--limit", type=float, default=600, help="seconds for the tests of a mutant"
+    )
+    parser.add_argument("--results", type=Path, help="JSON file for the outcomes")
     given = parser.parse_args()
     lines = covering(given.coverage)
     stored = given.results and given.results.exists()

@@ -1,11 +1,10 @@
-"""What the papers' settings would take here, and what a million prompts would: arithmetic of
-`workbench plan`, nothing is run.
+"""Estimate the cost of the papers' settings, and of a million prompts, by `workbench plan`.
 
     python benchmarks/papers.py --results benchmarks/results/papers.json
 
-A setting has what its paper states; what it does not state is ours, or assumed, and is named.
-Hours are those of this project's way (an adapter, one GPU, plain transformers), not of the
-papers' (all parameters, a server that generates).
+Nothing is run. Values that a paper does not state are ours or assumed, and are listed. Hours are
+for this project's way (an adapter, one GPU, plain transformers), not for the papers' (all
+parameters, a generation server).
 """
 
 import argparse
@@ -36,9 +35,9 @@ from workbench.scoring.estimate import CHARACTERS, Counter  # noqa: E402
 from workbench.util.jsonl import write_json  # noqa: E402
 
 POLICY_GPUS, MILLION = ("a100-80", "h100-80"), 1_000_000
-# assumed, for all alike: whose hours are told beside the policy's
+# assumed for all settings: the judge, whose hours are listed separately
 JUDGE, JUDGE_GPU = "meta-llama/Llama-3.1-70B", "h100-80"
-# tokens of a claim, a question, an answer and a passage; passages a claim, items of a checklist
+# tokens of a claim, a question, an answer, a passage; passages per claim; items per checklist
 CLAIM, QUESTION, ANSWER, PASSAGE, PASSAGES, ITEMS = 12, 24, 8, 150, 5, 10
 ASSUMED = (
     f"assumed, where a language model judges: {CHARACTERS} characters per token, questions of"
@@ -46,14 +45,16 @@ ASSUMED = (
     f" per claim, and checklists of {ITEMS} items. All prompts differ and each is sent once. Every"
     " response has the maximum length"
 )
-BOX, DAY = 8, 24  # GPUs of a machine, and the hours in which all is to be done
+BOX, DAY = 8, 24  # GPUs per machine, and hours in which everything must finish
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A paper's training. `part` is what trains the policy, `prompts` and `group` are of a step,
-    `new` is how long a response is taken to be, `asked` how many prompts there are in all,
-    `questions` those of the stages before."""
+    """A paper's training.
+
+    `part` trains the policy. `prompts` and `group` are per step. `new` is the assumed length of a
+    response. `asked` is the number of prompts in all, `questions` the number in the earlier stages.
+    """
 
     name: str
     method: str
@@ -70,10 +71,10 @@ class Setting:
     claims: int | None = None
     questions: int | None = None
     more: tuple[str, ...] = ()
-    samples: int = 0  # judged samples a question, of the stages before
+    samples: int = 0  # judged samples per question in earlier stages
 
     def plan(self, gpu: str, count: int | None = None) -> dict[str, Any]:
-        """The plan of it, or of so many prompts in place of its own."""
+        """Return the plan of the setting, with `count` prompts if given."""
         path = f"{self.method}.{self.part}"
         steps = math.ceil((count or self.asked) / self.prompts)
         changed = {
@@ -92,7 +93,9 @@ class Setting:
         )
 
     def judged(self, steps: int, count: int | None = None) -> dict[str, float]:
-        """Requests and tokens about the rollouts, and about the samples of earlier stages."""
+        """Return the judge's requests and tokens for rollouts and for the samples of earlier
+        stages.
+        """
         config = METHODS[self.method].configure("paper", [*self.more])
         claims = self.claims or -(-self.new // PER_RESPONSE)
         checks = judged_checks(METHODS[self.method].checks(config), config)
@@ -208,8 +211,10 @@ SETTINGS = (
 
 
 def about(checks: Collection[str], response: int, claims: int) -> dict[str, float]:
-    """Requests and tokens about one response, by this project's prompts with texts of assumed
-    lengths: replies as `workbench score --dry-run` takes them."""
+    """Return the judge's requests and tokens for one response, with texts of assumed lengths.
+
+    Replies have the lengths of `workbench score --dry-run`.
+    """
 
     def text(tokens: int) -> str:
         return "x" * (CHARACTERS * tokens)
@@ -238,9 +243,7 @@ def about(checks: Collection[str], response: int, claims: int) -> dict[str, floa
 
 
 def measured(setting: Setting, count: int | None = None) -> dict[str, Any]:
-    """What it takes: rollouts, tokens, the judge's requests and tokens, GPU-hours, and machines
-    for a day of it all.
-    """
+    """Return rollouts, tokens, judge requests, GPU-hours, and machines to finish in a day."""
     plans = {gpu: setting.plan(gpu, count) for gpu in POLICY_GPUS}
     one = plans[POLICY_GPUS[0]]
     judged, rollouts = setting.judged(one["steps"], count), one["steps"] * one["responses_a_step"]
@@ -260,8 +263,9 @@ def measured(setting: Setting, count: int | None = None) -> dict[str, Any]:
 
 
 def held(found: Mapping[str, Any]) -> str:
-    """Whether one GPU holds all phases. How much an evaluation computes at once no setting
-    changes.
+    """Return whether the memory of one GPU is enough for all phases.
+
+    Phases without a part are evaluations. Their batch size is not a setting.
     """
     over = {
         phase["part"]
@@ -272,8 +276,11 @@ def held(found: Mapping[str, Any]) -> str:
 
 
 def judge_hours(judged: Mapping[str, float]) -> float:
-    """GPU-hours of the judge's passes over what it reads and writes, at the share of the GPU's
-    speed that learning is taken to have: as many prompts at once as make memory no matter."""
+    """Return the GPU-hours of the judge's passes over the tokens it reads and writes.
+
+    The utilisation is that assumed for learning. Batches are large enough that memory bandwidth
+    does not matter.
+    """
     tokens = judged["tokens_in"] + judged["tokens_out"]
     each = (
         forward_flops(shape_of(JUDGE), round(tokens / judged["requests"]))
@@ -301,8 +308,9 @@ def found() -> dict[str, Any]:
 
 
 def beside() -> dict[str, dict[str, Any]]:
-    """A response of so many claims as KLCF's table 5 has searches, judged as there, beside the
-    tokens that the paper counts.
+    """Return our and the paper's token counts for a response with the claims of KLCF's table 5.
+
+    The number of claims is the table's number of searches.
     """
     ways = {"FActScore": ("fact",), "KLCF": ("truth", "checklist")}
     claims = round(float(PAPER["serial"]["FActScore"][2]))
@@ -334,7 +342,7 @@ HEAD = [
 
 
 def table(found: Mapping[str, Any]) -> str:
-    """The table of counts, what each setting is, and what is assumed."""
+    """Return the table of counts, the settings, and the assumptions."""
     rows = [
         [
             row["setting"],
@@ -369,7 +377,7 @@ def table(found: Mapping[str, Any]) -> str:
 
 
 def short(value: float) -> str:
-    """As people say it: 51.2k, 1.3M, 5.5B."""
+    """Return a rounded number such as 51.2k, 1.3M or 5.5B."""
     for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")):
         if value >= size:
             return f"{value / (1e3 if unit == 'k' else size):.3g}{unit}"

@@ -1,5 +1,4 @@
-"""Write the generated parts of README.md and docs/ from the stored results, between
-`<!-- NAME -->` and `<!-- end -->`.
+"""Write the generated parts of README.md and docs/, from `<!-- NAME -->` to `<!-- end -->`.
 
 python benchmarks/readme.py            # write
 python benchmarks/readme.py --check    # exit 1 if they differ from the results
@@ -89,7 +88,7 @@ def truthrl(found: dict) -> str:
 
 
 def truthrl_short(found: dict) -> str:
-    """Greedy rates of three policies, one row each."""
+    """Return the greedy rates of three policies, one row each."""
     reports = {name: report["greedy"] for name, report in found["reports"].items()}
     rows = [
         [title(name), *(cell(report[rate]) for rate in RATES)] for name, report in reports.items()
@@ -102,7 +101,7 @@ def human_labels(found: dict) -> str:
 
 
 def verdicts(found: dict) -> str:
-    """How far a verdict of the local verifier can be trusted, on the held-out half."""
+    """Return the reliability of the local verifier's verdicts on the held-out half."""
     if "agreement" not in found:
         return NOT_RUN
     rows = [
@@ -143,7 +142,7 @@ def verdicts(found: dict) -> str:
 
 
 def altered_row(kind: str, found: dict) -> list[str]:
-    """Shares of changed and of original claims that are called correct, with and without rules."""
+    """Return the shares of altered and original claims called correct, with and without rules."""
     cells = [share(found[which][way]) for which in ("altered", "whole") for way in RULES]
     return [kind, str(found["altered"][RULES[0]]["n"]), *cells]
 
@@ -157,7 +156,9 @@ def share(rate: dict) -> str:
 
 
 def real_judge(found: dict) -> str:
-    """The verifier, a small language model and both on the same claims; small samples left out."""
+    """Return the verifier, a small language model and both on the same claims, without small
+    samples.
+    """
     columns = ["model", "claims", "n", "verifier", "model alone", "both"]
     called, accurate, ordered, costs = [], [], [], []
     for name, one in found["models"].items():
@@ -199,7 +200,7 @@ WINS = {
 
 
 def win_rate(found: dict) -> str:
-    """Win rates by a small language model, and those of its controls."""
+    """Return win rates by a small language model, and those of its controls."""
     rows = [
         [
             name,
@@ -218,7 +219,7 @@ def win_rate(found: dict) -> str:
 
 
 def claims(found: dict) -> str:
-    """How far claims by rules can be trusted, in a few lines."""
+    """Return the quality of claims by rules, in a few lines."""
     all_, read = found["claims"]["rules"]["F1 ≥ 0.6"], found["faithful"]
     again, chat, pages = (_first(read[name]) for name in ("chat, again", "chat", "encyclopaedia"))
     return (
@@ -248,7 +249,7 @@ def _first(read: dict) -> str:
 
 
 def outcomes(found: dict) -> str:
-    """Answers that the rules accept on both halves, and what asking a judge in doubt costs."""
+    """Return the answers that the rules accept on both halves, and the cost of a judge in doubt."""
     halves, all_ = found["matching_halves"], found["matching"]["workbench"]["accepted"]
     chat, qa = (
         {half: one[name] for half, one in halves.items()} for name in ("chat", "EfficientQA")
@@ -348,7 +349,7 @@ METHODS = (
     "klcf_table1",
     "comparison",
 )
-# by part: the file of its results, and the function that writes it
+# part -> (file of its results, function that writes it)
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "truthrl": ("truthrl_tiny", truthrl),
     "truthrl_short": ("truthrl_tiny", truthrl_short),
@@ -369,7 +370,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
 
 
 def api() -> str:
-    """The public names of the library with their signatures and docstrings."""
+    """Return the public names of the library with their signatures and docstrings."""
     parts = []
     for name in workbench.__all__:
         if name.startswith("__"):
@@ -386,7 +387,7 @@ def api() -> str:
 
 
 def as_markdown(docstring: str) -> str:
-    """A docstring with its argument and error sections as lists."""
+    """Return a docstring with its argument and error sections as lists."""
     lines = []
     for line in docstring.splitlines():
         if re.fullmatch(r"(Args|Raises|Returns):", line):

@@ -1,11 +1,9 @@
-"""How long it takes to pay stored rollouts anew by all five methods, placing of the token
-rewards included.
+"""Measure the seconds to reward stored rollouts again by all methods, with token placement.
 
     python benchmarks/replay.py --rows 1000 --results benchmarks/results/replay.json
 
-The rows are biographies of the closed world, some statements hedged or vague and some about
-others, judged exactly and stored as a run stores them. No judge is asked and nothing but the
-rows is used.
+The rows are biographies of the closed world, judged exactly and stored as a run stores them. Some
+statements are hedged, vague, or about other people. Only the rows are read; no judge is called.
 """
 
 import argparse
@@ -36,7 +34,7 @@ SETTINGS = (
 
 
 def rollouts(count: int) -> list[Feedback]:
-    """Judged biographies with a thinking part, of ten statements or so."""
+    """Return judged biographies with a thinking part, of about ten statements each."""
     world, rng = load_world(), random.Random(0)
     checks = world_checks(world)
     complete = checks.recognise or (lambda question: question)
@@ -59,7 +57,7 @@ def rollouts(count: int) -> list[Feedback]:
         {},
         checks.extract,
     )
-    # A biography has no gold answer; a verdict as a judge would give it lets all five methods pay.
+    # biographies have no gold answer; this verdict on the outcome lets all methods give a reward
     outcome = Verdict("outcome", "answer", "correct", by="benchmark")
     return [
         Feedback(f.response, f.sentences, f.claims, (*f.verdicts, outcome)) for f in run(responses)
@@ -67,9 +65,7 @@ def rollouts(count: int) -> list[Feedback]:
 
 
 def measure(count: int) -> dict[str, Any]:
-    """Seconds to read the rows, and to pay all of them by the five methods with other settings
-    than before.
-    """
+    """Measure the seconds to read the rows, and to reward them again with changed settings."""
     with tempfile.TemporaryDirectory() as folder:
         with Store(folder) as store:
             store.append(rollouts(count))

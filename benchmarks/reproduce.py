@@ -1,9 +1,8 @@
-"""A paper's findings as checks on our world: statements with their tests and least effects,
-written before the runs are made.
+"""Test a paper's findings on our bench, with statements and least effects fixed before the runs.
 
-A finding is some contrasts, each a metric of one arm minus that of another. An arm is what the
-runs of all seeds of one setting answer to the same questions; "start" is the policy before
-training. Intervals are bootstraps over seeds × questions.
+A finding has contrasts: a metric of one arm minus that of another. An arm has the answers of all
+seeds of one setting to the same questions; "start" is the initial policy. Intervals are bootstraps
+over seeds × questions.
 """
 
 from __future__ import annotations
@@ -33,12 +32,14 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Contrast:
-    """`metric` of the arm `of` minus `times` that of the arm `minus`, on the questions of the
-    set `asked`, of one `tier` if it is named. It is to be at least `least`.
+    """`metric` of the arm `of` minus `times` that of the arm `minus`, expected to be at least
+    `least`.
 
-    Some metrics are of some answers alone, as FactScore is of those that make claims. `over`
-    says of which: of the questions that both arms give such an answer to, or each arm's own, as
-    papers report it: then it helps to decline what one has wrong.
+    It uses the questions of the set `asked`, or only those of one `tier`.
+
+    Some metrics need certain answers: FActScore needs answers with claims. With `over="both"`, a
+    question counts if both arms give such an answer. With "own", as papers report it, each arm uses
+    its own; an arm then gains by declining what it would get wrong.
     """
 
     metric: str
@@ -53,7 +54,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a paper found, in words, where it says so, and the contrasts that would show it here."""
+    """A finding in words, its source in the paper, and the contrasts that test it here."""
 
     id: str
     source: str
@@ -63,8 +64,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Answered:
-    """A response as the metrics see it, with the tier of its question, and what it adds to the
-    metrics of facets and of the table of real facts, if any.
+    """A response in the form that the metrics use, with the tier of its question.
+
+    `facets` has its terms for facets and the table of real facts, if any.
     """
 
     row: Row
@@ -72,34 +74,32 @@ class Answered:
     facets: Mapping[str, Term] = field(default_factory=dict)
 
     def terms(self) -> dict[str, Term]:
-        """What it adds to each metric."""
+        """Return the response's term of each metric."""
         return {**terms_of(self.row), **self.facets}
 
 
 def answered(feedback: Feedback, sections: Sequence[str] = ()) -> Answered:
-    """A graded response for the metrics, with the claims of some `sections`, by default of all."""
+    """Convert a graded response; only the claims of `sections` count, by default all."""
     [row] = rows_of([feedback], sections)
     facets = facet_terms(feedback) if of_facets(feedback) else {}
     tier = str(feedback.response.question.meta.get("tier", ""))
     return Answered(row, tier, {**facets, **exact_terms(feedback)})
 
 
-# arm -> question set -> for each seed, its answers
+# arm -> question set -> answers of each seed
 Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]
 
 
-# Beside the metrics of `workbench.metrics`, these, which count a refusal as no claims *(ours)*. K
-# is how many facts the closed world has of nearly everybody; recall and F1 are
-# `workbench.metrics.claims`'s, on subject.
+# Metrics in addition to those of `workbench.metrics`; they count a refusal as no claims *(ours)*.
+# K is the number of facts about almost every person of the closed world. Recall and F1 are
+# those of `workbench.metrics.claims`, on subject.
 K = 6
 OURS = ("supported_claims", "unsupported_claims", f"recall@{K}", f"f1@{K}")
 METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS, *EXACT)
 
 
 def terms_of(row: Row) -> dict[str, Term]:
-    """What a response adds to each metric. A claim about another subject than the one asked for
-    is unsupported.
-    """
+    """Return the response's terms; a claim about another subject than asked is unsupported."""
     terms = {**claim_terms(row), **outcome_terms(row.outcome)}
     supported = row.supported_on_subject
     if supported is not None and row.state in ("scored", "abstained", "no_claims"):
@@ -110,11 +110,12 @@ def terms_of(row: Row) -> dict[str, Term]:
 
 
 def load_findings(file: Path) -> list[Finding]:
-    """The findings of a TOML file: `[[finding]]` with `id`, `source`, `statement` and
-    `[[finding.contrast]]`s.
+    """Read the findings of a TOML file.
+
+    It has `[[finding]]` with `id`, `source`, `statement` and `[[finding.contrast]]`s.
 
     Raises:
-        WorkbenchError: what cannot be read or is not known; the finding is named.
+        WorkbenchError: the file or a value in it is invalid; the message names the finding.
     """
     try:
         listed = tomllib.loads(file.read_text(encoding="utf-8")).get("finding", [])
@@ -146,13 +147,12 @@ def load_findings(file: Path) -> list[Finding]:
 def check(
     findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> list[dict[str, Any]]:
-    """Each finding with what came of it: its contrasts' `{value, low, high, of, minus, n,
-    seeds}` and a `result`.
+    """Return each finding with its result.
 
-    A contrast holds where its value is at least `least` and the 95 % interval lies above 0, or
-    above a `least` that is below 0; it fails where the interval lies below `least`; it is
-    unclear otherwise. A finding holds if all of its contrasts do, and fails if one does. One
-    whose arms were not run is "not run".
+    A contrast gets `{value, low, high, of, minus, n, seeds}` and a `result`. It holds if its value
+    is at least `least` and the 95 % interval is above 0 (above `least` if that is below 0). It
+    fails if the interval is below `least`. Otherwise it is unclear. A finding holds if all of its
+    contrasts hold, and fails if one fails. It is "not run" if an arm was not run.
     """
     checked = []
     for finding in findings:
@@ -180,9 +180,7 @@ def check(
 def effect(
     contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Any]:
-    """The contrast on the answers that define its metric, in both arms or in each; seeds and
-    questions are drawn alike.
-    """
+    """Compute a contrast with its interval; both arms share the drawn seeds and questions."""
     import numpy as np
 
     arms = [answers[arm][contrast.asked] for arm in (contrast.of, contrast.minus)]
@@ -191,8 +189,8 @@ def effect(
         [_terms(one, contrast) for one in arm] * (seeds if len(arm) == 1 else 1) for arm in arms
     ]
     questions = sorted({question for arm in terms for one in arm for question in one})
-    # (2, arms, S seeds, Q questions): numerators and denominators; 0 and 0 where an arm has none,
-    # over both where either has
+    # (2, arms, S seeds, Q questions): numerators and denominators, 0 and 0 if an arm has no term,
+    # and, with over="both", if the other arm has no term
     sums_2ASQ = np.zeros((2, 2, seeds, len(questions)))
     for s in range(seeds):
         for q, question in enumerate(questions):
@@ -214,7 +212,7 @@ def effect(
 
 
 def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
-    """Question -> the summed terms of one seed's answers to it."""
+    """Return question -> the summed terms of one seed's answers to it."""
     sums: dict[str, Term] = {}
     for one in answered:
         term = one.terms().get(contrast.metric)
@@ -225,9 +223,7 @@ def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
 
 
 def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int) -> np.ndarray:
-    """The contrast in each bootstrap sample, which draws seeds and questions, both with
-    replacement.
-    """
+    """Return the contrast in each bootstrap sample of seeds and questions, with replacement."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -247,7 +243,7 @@ def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int)
 
 
 def compared(cell: Mapping[str, Any]) -> str:
-    """What a checked contrast compares, in words."""
+    """Describe what a checked contrast compares."""
     tier = f" ({cell['tier']})" if cell["tier"] else ""
     times = f"{cell['times']:g} × " if cell["times"] != 1 else ""
     own = ", each over its own" if cell.get("over") == "own" else ""
@@ -256,15 +252,16 @@ def compared(cell: Mapping[str, Any]) -> str:
 
 
 def measured(cell: Mapping[str, Any]) -> str:
-    """Its value with the interval; a dash where it has none."""
+    """Return the value with its interval, or a dash if there is none."""
     if cell.get("value") is None:
         return "–"
     return f"{cell['value']:+.3f} [{cell['low']:+.3f}, {cell['high']:+.3f}]"
 
 
 def statements(stored: Mapping[str, Any]) -> list[list[str]]:
-    """Stored results, a row a contrast: id, result, statement, what is compared, effect. A
-    finding is named once.
+    """Return a row per stored contrast: id, result, statement, comparison, effect.
+
+    Only the first row of a finding names it.
     """
     rows = []
     for finding in stored["findings"]:
@@ -278,9 +275,7 @@ def statements(stored: Mapping[str, Any]) -> list[list[str]]:
 def reports(
     stored: Mapping[str, Any], arms: Iterable[str], asked: str = "test"
 ) -> dict[str, dict[str, Any]]:
-    """Stored means of the arms' greedy outcomes as evaluations report them, for
-    `workbench.metrics.plots.outcomes_by_tier`.
-    """
+    """Return the arms' stored means as reports for `workbench.metrics.plots.outcomes_by_tier`."""
     shaped = {}
     for arm in arms:
         tiers = {
@@ -293,8 +288,7 @@ def reports(
 
 
 def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Of stored results what the arms' rollouts were like in training, a row a step, as
-    `workbench.metrics.plots` draws runs.
+    """Return the arms' stored training metrics by step, for `workbench.metrics.plots`.
 
     Raises:
         WorkbenchError: no such arm was run.
@@ -313,12 +307,12 @@ def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dic
 
 
 def stored_results(name: str) -> dict[str, Any]:
-    """The committed results of this name in `benchmarks/results`."""
+    """Return the committed results of this name in `benchmarks/results`."""
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def findings_table(*stored: Mapping[str, Any]) -> pd.DataFrame:
-    """`statements` of stored results as a table."""
+    """Return `statements` of stored results as a table."""
     import pandas as pd
 
     columns = ["", "result", "statement", "contrast", "effect [95 %]"]
@@ -332,10 +326,10 @@ def means_table(
     arms: Iterable[str] = (),
     asked: str = "test",
 ) -> pd.DataFrame:
-    """Stored means, with a row for each of the arms, by default for every arm.
+    """Return stored means, with a row for each arm, by default for all arms.
 
-    `columns` maps a title to a metric, such as "responded", or to a metric of one tier, such as
-    "responded of unknown". `asked` is the set of questions.
+    `columns` maps a title to a metric, or to a metric of one tier ("responded of unknown"). `asked`
+    is the set of questions.
     """
     import pandas as pd
 

@@ -1,15 +1,16 @@
-"""Text search of the knowledge store beside bm25s and SQLite FTS5, and how it grows.
+"""Compare the knowledge store's text search with bm25s and SQLite FTS5, and measure its growth.
 
     python benchmarks/retrieval.py --passages 100000 --results benchmarks/results/retrieval.json
     python benchmarks/retrieval.py --passages 1000000 --engines workbench --results
     benchmarks/results/retrieval.json
 
-The text is synthetic: passages of 100 words drawn from a Zipf–Mandelbrot distribution over
-200,000 words, of which the most frequent are those of the closed world's pages and documents in
-their order, and the rest are invented. A query is 12 words in a row of one passage; recall@10 is
-how often that passage is among the first ten. All engines stand in one process and take turns,
-ten queries at a time, so that whatever else the machine does falls on all of them: trust the
-ratios, not the times. A result replaces the one of the same size in the file.
+The text is synthetic: passages of 100 words from a Zipf–Mandelbrot distribution over 200,000 words.
+The most frequent are the words of the closed world's pages and documents, in their order; the
+others are invented. A query is 12 consecutive words of a passage. recall@10 is how often that
+passage is among the first ten.
+
+All engines run in one process and take turns, ten queries at a time, so that other load affects all
+of them. Trust the ratios, not the times. A result replaces the one of the same size in the file.
 """
 
 import argparse
@@ -38,7 +39,7 @@ from workbench.retrieval import Page, Source, build_index, open_index
 from workbench.world.world import load_world
 
 VOCABULARY, WORDS, QUERY, TURN, K = 200_000, 100, 12, 10, 10
-EXPONENT, SHIFT = 1.05, 2.7  # of Zipf–Mandelbrot, as in English prose
+EXPONENT, SHIFT = 1.05, 2.7  # Zipf–Mandelbrot parameters of English prose
 
 Search = Callable[[list[str]], list[list[str]]]  # queries -> ids, best first
 
@@ -48,8 +49,8 @@ class Engine:
     search: Search
     build_seconds: float
     megabytes: float
-    seconds: list[float] = field(default_factory=list)  # of each query alone
-    batches: list[float] = field(default_factory=list)  # queries a second, of a turn asked at once
+    seconds: list[float] = field(default_factory=list)  # of single queries
+    batches: list[float] = field(default_factory=list)  # queries per second of a turn, sent at once
     found: int = 0
 
 
@@ -86,7 +87,7 @@ def passages(count: int, seed: int) -> Iterator[str]:
 
 
 def draw_queries(corpus: list[str], number: int, seed: int) -> list[tuple[str, str]]:
-    """Queries with the id of the passage that each is cut from."""
+    """Return queries, each with the id of its passage."""
     rng = np.random.default_rng(seed + 2)
     drawn = [
         (int(rng.integers(len(corpus))), int(rng.integers(WORDS - QUERY))) for _ in range(number)
@@ -99,7 +100,7 @@ def megabytes(folder: Path) -> float:
 
 
 def workbench_engine(corpus: list[str], folder: Path) -> Engine:
-    import lancedb  # noqa: F401 - its import is no part of a build
+    import lancedb  # noqa: F401 - not timed as a part of the build
 
     def pages(skip: int) -> Iterator[tuple[int, Page]]:
         return ((i + 1, Page(str(i), "", corpus[i])) for i in range(skip, len(corpus)))
@@ -118,7 +119,7 @@ def workbench_engine(corpus: list[str], folder: Path) -> Engine:
 
 
 def bm25s_engine(corpus: list[str], folder: Path) -> Engine:
-    """Its index alone, without the text; no stemming."""
+    """Build an index without the text and without stemming."""
     import bm25s
 
     retriever = bm25s.BM25()
@@ -175,9 +176,9 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def measure(engines: dict[str, Engine], queries: list[tuple[str, str]]) -> None:
-    """Take turns: each engine answers ten queries one by one, then the same at once."""
+    """Run the engines in turns: each answers ten queries one by one, then the same ten at once."""
     for engine in engines.values():
-        # what is read at first use is not search
+        # loading at first use is not timed
         engine.search([query for _, query in queries[:TURN]])
     for start in range(0, len(queries), TURN):
         turn = queries[start : start + TURN]
@@ -204,9 +205,7 @@ def report(engine: Engine) -> dict[str, float]:
 
 
 def ratios(reports: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """How many times ours each other engine takes (build, size, latency) or gives (queries a
-    second).
-    """
+    """Return each other engine's build time, size, latency and rate divided by ours."""
     names, ours = (
         ("build_seconds", "megabytes", "p50_ms", "queries_per_second"),
         reports.get("workbench", {}),
@@ -245,7 +244,7 @@ def main() -> None:
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("lancedb", "bm25s", "numpy")}
         | {"sqlite": sqlite3.sqlite_version},
-        # with the corpus as a list
+        # includes the corpus as a list
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "engines": reports,
         "times_ours": ratios(reports),

@@ -1,13 +1,13 @@
-"""One table of all findings: what was stated, what was measured, and whether it holds.
+"""Show all findings in one table: statement, measurement, result.
 
     workbench scorecard                            # the committed results
     workbench scorecard --only R1 --only klcf      # findings by id, or studies by name
     workbench scorecard --run --quick --only R1    # train and measure again, with one seed
 
 Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
-writes to `runs/scorecard/`, never over the committed results. A killed run goes on. `--quick` takes
-one seed of each arm, so its intervals are over questions only. `--policy` is the initial policy of
-the studies on a real model, which are left out without it.
+writes to `runs/scorecard/`, never over the committed results. A killed run resumes. `--quick` uses
+one seed per arm, so its intervals are over questions only. `--policy` is the initial policy of the
+studies on a real model; without it, they are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REAL = (
     "truthrl_gpu",
     "rlfh_real",
     "rlfh_real_guarded",
-)  # on a model that the user names
+)  # with a model that the user names
 VERDICTS = ("holds", "fails", "unclear", "not run")
 NOT_RUN = VERDICTS[-1]
 COLOURS = {"holds": "#2a9d5c", "fails": "#d1495b", "unclear": "#e0a030", NOT_RUN: "#9aa0a6"}
@@ -48,9 +48,9 @@ COLOURS = {"holds": "#2a9d5c", "fails": "#d1495b", "unclear": "#e0a030", NOT_RUN
 class Study:
     """Results of one file of statements."""
 
-    name: str  # of the file of results
+    name: str  # file of results
     paper: str
-    title: str  # a section of docs/findings.md
+    title: str  # section of docs/findings.md
 
     @property
     def statements(self) -> Path:
@@ -98,9 +98,9 @@ def scorecard(results: Path = RESULTS, only: Collection[str] = ()) -> list[dict[
         for one in stored.get("findings") or _statements(study):
             if not only or {study.name, one["id"], f"{study.name} {one['id']}"} & set(only):
                 found.append(_row(study, one, stored.get("date")))
-    # of the results of one file of statements, each may have run a part
+    # several results can share a file of statements; each may have run a part of it
     ran = {(row["file"], row["id"]) for row in found if row["result"] != NOT_RUN}
-    lacking = {(row["file"], row["id"]): row for row in reversed(found)}  # the first of each
+    lacking = {(row["file"], row["id"]): row for row in reversed(found)}  # first occurrence wins
     return [
         row
         for row in found
@@ -139,9 +139,9 @@ def _row(study: Study, finding: Mapping[str, Any], date: str | None) -> dict[str
 
 
 def deciding(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the contrast that decides a finding: the first with its result.
+    """Return the contrast that decides a finding: the first that has the finding's result.
 
-    If all contrasts hold, it is the one that is nearest to its least effect.
+    If all contrasts hold, it is the one nearest to its least effect.
     """
     own = [one for one in row["contrasts"] if one["result"] == row["result"]] or row["contrasts"]
     if row["result"] == "holds":
@@ -267,7 +267,7 @@ def show(
     quick: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Print the scorecard, `again` after its studies were run.
+    """Print the scorecard; with `again`, run its studies first.
 
     Raises:
         WorkbenchError: no finding and no study has the name `only`, or --quick without --run.
@@ -287,7 +287,7 @@ def show(
         print(json.dumps({"findings": rows}, indent=1, ensure_ascii=False))
         return
     console, table = Console(), Table(title=counts(rows), box=None)
-    # a narrow terminal has no space for the contrasts, which --json has
+    # a narrow terminal has no space for the contrasts; --json prints them
     places = range(len(COLUMNS)) if console.width >= WIDE else (0, 1, 2, 4)
     for place in places:
         table.add_column(COLUMNS[place], no_wrap=place not in (2, 3))

@@ -1,16 +1,15 @@
-"""How fast and how lean `workbench score` is with a judge that takes 50 ms, and how fast a
-replay is.
+"""Measure time and memory of `workbench score` with a judge that takes 50 ms, and of a replay.
 
     python benchmarks/scoring.py --out benchmarks/results/scoring.json
 
-Fifty responses of 19 claims each are scored against a server in a process of its own that
-replies after 50 ms, 64 calls at a time. The server's own limit is requests × 50 ms / 64. The
-serial loop asks the same prompts of the same server one at a time, for the first `--serial`
-responses, in the same run; its time for all is scaled. All this `--repeats` times; every time is
-listed, with the machine's load and what a client takes that does nothing but send as many
-requests; "best" is the fastest. Memory is the peak of a process that scores 1,000 and 10,000
-responses of 2 claims (no delay); the replay pays 10,000 rows from labelled claims by all five
-methods.
+Fifty responses of 19 claims each are scored with 64 calls in flight. The server is a separate
+process. Its own limit is requests × 50 ms / 64. In the same run, a serial loop sends the prompts of
+the first `--serial` responses one at a time; its time is scaled to all. All this is repeated
+`--repeats` times. Every time is listed, with the machine's load and the time of a client that only
+sends as many requests. "best" is the fastest.
+
+Memory is the peak of a process that scores 1,000 and 10,000 responses of 2 claims without delay.
+The replay rewards 10,000 rows of labelled claims by all methods.
 """
 
 import argparse
@@ -45,9 +44,7 @@ def counts(url: str) -> dict[str, Any]:
 
 
 def measure(folder: Path, source: Path, *options: str) -> dict[str, Any]:
-    """Score a file in a process of its own: its summary, and the process's seconds, CPU seconds
-    and peak memory.
-    """
+    """Score a file in a separate process; return summary, seconds, CPU seconds and peak memory."""
     command = [
         sys.executable,
         __file__,
@@ -61,8 +58,9 @@ def measure(folder: Path, source: Path, *options: str) -> dict[str, Any]:
 
 
 def measured(source: str, out: str, method: str, judge: str) -> None:
-    """Time the file twice in this process, the second time as a long job goes on:
-    "first_seconds" also import and compile.
+    """Time the file twice in this process.
+
+    "first_seconds" include imports and compilation; the second time is that of a long job.
     """
     from workbench.scoring import Options, score_file
 
@@ -81,7 +79,7 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
     began = time.perf_counter()
     score_file(options("first"))
     first = time.perf_counter() - began
-    chosen = options("second")  # a folder of its own: nothing is stored or cached there
+    chosen = options("second")  # a new folder, with nothing stored or cached
     began, cpu = time.perf_counter(), time.process_time()
     summary = score_file(chosen)
     told = {
@@ -103,18 +101,14 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
 
 
 def peak_memory() -> float | None:
-    """Peak resident memory of this process in MB, from Linux; `getrusage` would begin with the
-    parent's.
-    """
+    """Return this process's peak memory in MB (Linux); `getrusage` includes the parent's."""
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text()) if status.exists() else None
     return round(int(found[1]) / 1024, 1) if found else None
 
 
 def serial(url: str, rows: list[dict[str, Any]]) -> tuple[float, int]:
-    """The same checks with a judge that sends one prompt, waits for its reply, and sends the
-    next: seconds and calls.
-    """
+    """Run the same checks, one prompt at a time; return seconds and calls."""
     from workbench.judge import endpoint
     from workbench.pipeline import grade
     from workbench.scoring.rows import parse
@@ -137,9 +131,7 @@ def serial(url: str, rows: list[dict[str, Any]]) -> tuple[float, int]:
 
 
 async def bare(url: str, requests: int) -> float:
-    """Seconds that the same number of requests take a client that only sends them and reads the
-    bodies.
-    """
+    """Return the seconds of a client that only sends the requests and reads the bodies."""
     import aiohttp
 
     body = {"model": "m", "messages": [{"role": "user", "content": "<claim>x</claim>"}]}
@@ -170,7 +162,7 @@ def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str,
             seconds, calls = serial(url, rows[:sample])
         for name in ("first", "second"):
             shutil.rmtree(folder / name)
-        requests = seen["requests"] // 2  # of either time
+        requests = seen["requests"] // 2  # per scoring
         limit = requests * DELAY / IN_FLIGHT
         whole = seconds * count / sample
         runs.append(
@@ -225,7 +217,7 @@ def memory(folder: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 def replay(folder: Path, size: int) -> dict[str, Any]:
-    """Shorthand rows of six labelled claims, paid by all five methods."""
+    """Reward shorthand rows of six labelled claims by all methods."""
     rows = []
     for row in responses(size, 6):
         texts = re.findall(r"Fact [^.]+", row["response"])

@@ -1,14 +1,13 @@
-"""A judge that replies by a script: an OpenAI-compatible server on loopback, for tests and
-benchmarks.
+"""A scripted judge: an OpenAI-compatible server on loopback, for tests and benchmarks.
 
 A function of (task, elements of the prompt) gives each reply. Delays and failures are settings.
-Every request is counted: what was asked, how often, and how much at a time.
+Requests are counted.
 
     with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:
         judge = endpoint(server.url, "scripted", backoff=0.01)
 
-As a process of its own, `python -m benchmarks.scripted_judge --delay 0.05` prints its address,
-and GET /count returns its counts.
+`python -m benchmarks.scripted_judge --delay 0.05` runs it as a process and prints its address. GET
+/count returns its counts.
 """
 
 from __future__ import annotations
@@ -49,21 +48,19 @@ FAULTS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What a script returns where a reply is to go wrong: how, one of `FAULTS`, and the reply
-    that should have come.
-    """
+    """A script's value for a reply that should fail: a kind of `FAULTS`, and the correct reply."""
 
     kind: str
     text: str = ""
 
 
-# a Response is sent as it is
+# a Response is sent unchanged
 Script = Callable[[str, Sequence[Element]], "str | Fault | web.Response"]
 
 
 def by_checksum(task: str, elements: Sequence[Element]) -> str:
-    """A script: a readable reply to every task, whose labels and ratings follow from a checksum
-    of the judged text.
+    """Return a readable reply to any task, with labels and ratings by a checksum of the judged
+    text.
     """
 
     def texts(tag: str) -> list[str]:
@@ -75,7 +72,7 @@ def by_checksum(task: str, elements: Sequence[Element]) -> str:
         return json.dumps({"sentences": [_sentence(task, text) for text in sentences]})
     if task in ("outline", "expand"):
         materials = next(element for element in elements if element.tag == "materials")
-        # by the first words of the first passages
+        # a point is the first words of a passage
         points = [
             " ".join(re.findall(r"\w+", one.text)[:5]) or "nothing"
             for one in materials.children[:MOST_POINTS]
@@ -111,21 +108,20 @@ def _checksum(text: str) -> int:
 
 @dataclass
 class JudgeServer:
-    """A server on 127.0.0.1; use it as a context manager, and ask it at `url`.
+    """A server on 127.0.0.1, used as a context manager; its address is `url`.
 
-    `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds and
-    `per_token` more for each word of prompt and reply. A share `faults` of the requests goes wrong
-    in one of `kinds`: which ones depends on the seed, the prompt and how often it was asked
-    before, and not on the order of arrival. A script that raises is answered with status 400, and
-    raises again where the server is closed.
+    `reply(task, elements)` is the script. It gives each reply, which is sent after `delay` seconds
+    and `per_token` seconds for each word of prompt and reply. A share `faults` of the requests
+    fails in one of `kinds`. The choice depends on the seed, the prompt and its number of earlier
+    requests, not on the order of arrival. If a script raises, the server replies with status 400,
+    and raises the error again when it is closed.
 
-    Of what it saw, `requests` counts the requests, `tasks` those by task, `faulted` those that went
-    wrong by kind, `asked` each prompt's number of requests, `running` those under way, `peak`
-    the most at a time, `bodies` the JSON if `keep_bodies`.
+    Counts: `requests`, `tasks` (requests by task), `faulted` (failed requests by kind), `asked`
+    (requests by prompt), `running` (requests under way) and `peak` (the maximum of `running`).
+    `bodies` has the JSON of requests if `keep_bodies`.
 
     Raises:
-        WorkbenchError: a kind of fault that there is not, or a port that is taken (0 chooses a
-        free one).
+        WorkbenchError: a kind of fault does not exist, or the port is taken (0 chooses a free one).
     """
 
     reply: Script = by_checksum
@@ -135,9 +131,9 @@ class JudgeServer:
     kinds: Sequence[str] = tuple(FAULTS)
     seed: int = 0
     hang: float = 30.0
-    key: str | None = None  # the bearer token that is wanted
+    key: str | None = None  # required bearer token
     port: int = 0
-    usage: bool = True  # whether replies say how many tokens they took
+    usage: bool = True  # whether replies report token counts
     retry_after: str = "0"
     keep_bodies: bool = False
     requests: int = field(default=0, init=False)
@@ -177,7 +173,7 @@ class JudgeServer:
             raise self._mistake
 
     def serve(self) -> None:
-        """Print the address, and serve until interrupted: for a process of its own."""
+        """Print the address and serve until interrupted, as a separate process."""
         with self, suppress(KeyboardInterrupt):
             print(self.url, flush=True)
             threading.Event().wait()
@@ -302,7 +298,9 @@ def _json(value: Any, status: int = 200) -> web.Response:
 def main() -> None:
     import argparse
 
-    parser = argparse.ArgumentParser(description="A judge that replies by checksums, on 127.0.0.1.")
+    parser = argparse.ArgumentParser(
+        description="Run a judge on 127.0.0.1 that replies by checksums."
+    )
     for name, kind in (("port", int), ("delay", float), ("faults", float), ("seed", int)):
         parser.add_argument(f"--{name}", type=kind, default=0)
     JudgeServer(**vars(parser.parse_args())).serve()

@@ -1,5 +1,6 @@
-"""A benchmark's server as a process of its own: the script itself, called with `--serve`, which
-prints the server's address.
+"""Run a benchmark's server as a separate process.
+
+The process is the same script with `--serve`, which prints the server's address.
 """
 
 import subprocess
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def serving(script: str, *arguments: str) -> Iterator[str]:
-    """The address, for as long as the server is wanted."""
+    """Yield the server's address, and end the server afterwards."""
     process = subprocess.Popen(
         [sys.executable, script, "--serve", *arguments], stdout=subprocess.PIPE, text=True
     )

@@ -1,12 +1,11 @@
-"""How large the project is: tokens and lines of code, commands, options and settings.
+"""Count tokens and lines of code, commands, options and settings of the project.
 
     python benchmarks/size.py            # a table
     python benchmarks/size.py --json     # one JSON object
 
 A token is a name, an operator, a number or a string as `tokenize` reads it. Comments, line breaks
-and indentation do not count, and a docstring counts as one token. A setting is a field of a
-config dataclass of a method or a baseline; a field of a part that several trainers share counts
-once.
+and indentation do not count. A docstring counts as one token. A setting is a field of a config
+dataclass of a method or a baseline. A field of a part that several trainers share counts once.
 """
 
 import argparse
@@ -31,7 +30,7 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 
 
 def code_size(folder: Path) -> dict[str, int]:
-    """Files, lines and tokens of the Python files under a folder."""
+    """Count files, lines and tokens of the Python files under a folder."""
     paths = sorted(folder.rglob("*.py"))
     tokens = 0
     for path in paths:
@@ -42,7 +41,7 @@ def code_size(folder: Path) -> dict[str, int]:
 
 
 def leaf_commands(command: Any, name: str = "workbench") -> Iterator[tuple[str, Any]]:
-    """Every command that runs something, by its full name."""
+    """Yield every command that runs something, by its full name."""
     children = getattr(command, "commands", None)
     if children is None:
         yield name, command
@@ -52,7 +51,7 @@ def leaf_commands(command: Any, name: str = "workbench") -> Iterator[tuple[str, 
 
 
 def setting_owners(config: type) -> Iterator[tuple[type, str]]:
-    """(the dataclass that defines it, field) for every field of a config and of its parts."""
+    """Yield (defining dataclass, field) for every field of a config and of its parts."""
     for one in fields(config):
         default = one.default_factory() if one.default_factory is not MISSING else one.default
         if is_dataclass(default):

@@ -1,14 +1,15 @@
-"""What token-level credit costs: a training step beside one of plain TRL, of other granularity,
-and by PPO.
+"""Measure what token-level credit adds to a training step.
 
     python benchmarks/step_time.py --results benchmarks/results/step_time.json
 
-RLFH's biographies on the tiny bench at a learning rate of 0, so that all steps answer alike.
-`claims` is GRPO with returns-to-go: every other step is read for claims, judged, paid on tokens
-and recorded, the steps between are paid a constant and recorded nowhere, which is TRL's own
-work. `granularity` pays every other step at statements, the others at the paragraph's end. `ppo`
-is a step of PPO beside one of GRPO with as many rollouts, in turns. `memory` is what the process
-holds over 200 steps.
+All parts train on RLFH's biographies on the tiny bench. The learning rate is 0 (1e-12 in `ppo` and
+`memory`), so the policy does not change.
+
+- `claims`: GRPO with returns-to-go, compared with plain TRL. Every other step extracts and judges
+  claims, rewards tokens and records rows. The others get a constant reward and no record.
+- `granularity`: steps that reward statements alternate with steps that reward paragraphs.
+- `ppo`: PPO and GRPO with as many rollouts, in turns.
+- `memory`: memory of the process over 200 steps.
 """
 
 import argparse
@@ -96,7 +97,7 @@ def granularity(rounds: int) -> dict[str, Any]:
 
 
 def alternated(seconds: Sequence[float], names: tuple[str, str]) -> dict[str, Any]:
-    """Medians of the even and of the odd steps, and of their ratio, pair by pair."""
+    """Return the medians of the even and of the odd steps, and of the ratios of pairs."""
     first, second = seconds[::2], seconds[1::2]
     ratios = [one / other for one, other in zip(first, second, strict=True)]
     return {
@@ -109,7 +110,7 @@ def alternated(seconds: Sequence[float], names: tuple[str, str]) -> dict[str, An
 
 
 def ppo(rounds: int, each: int = 5, turns: int = 3) -> dict[str, Any]:
-    """Trainings of a few steps in turns; of each the median of all steps but the first."""
+    """Compare short trainings in turns, by the median of all steps but the first."""
     tiny, config = bench("tiny"), config_of()
     grade, questions = (
         RLFH.grader(config, tiny.checks),
@@ -137,7 +138,7 @@ def ppo(rounds: int, each: int = 5, turns: int = 3) -> dict[str, Any]:
 
 
 def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
-    """Megabytes that the process holds, every 20 steps."""
+    """Measure the megabytes of the process every 20 steps."""
     held: list[float] = []
     inner = RLFH.grader(config_of(), bench("tiny").checks)
     calls = iter(range(10**6))
@@ -156,7 +157,7 @@ def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
         status = train_grpo(
             small, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0
         )
-        assert status == "done", status  # a number of fewer steps would be another
+        assert status == "done", status  # all steps must run
     return {
         "steps": count,
         "every": every,

@@ -1,21 +1,22 @@
-"""How fast the work of the tiny bench is done, part by part, each beside a plain way of doing
-the same.
+"""Measure the speed of the tiny bench, part by part, compared with a plain implementation.
 
     python benchmarks/tiny_speed.py --parts generation prompts grading step start --results
     benchmarks/results/tiny_speed.json
     python benchmarks/tiny_speed.py --parts demo --than FOLDER --results
     benchmarks/results/tiny_speed.json
 
-Ways take turns, so that what else the machine does meets all of them; what counts is the ratio.
-Parts that were not asked for keep what the results file has of them.
+The implementations take turns, so that other load affects both: trust the ratios. Parts that are
+not measured keep their results.
 
-`generation` is tokens per second beside transformers' `generate`; `prompts` is responses per
-second, forward and back, where a pass reads a prompt once for all its responses, beside one that
-reads it for each. `step` and `grading` train with GRPO at a learning rate of 0, TruthRL's
-settings and new questions in each step: every other step is graded and recorded as in any run,
-the steps between are paid a constant and recorded nowhere, which is TRL's own work. `start` is
-the time from a fresh process to the tiny bench, without and with the world's fingerprint in the
-cache. `demo` is `workbench demo` from here beside the one of another checkout.
+- `generation`: tokens per second, compared with transformers' `generate`.
+- `prompts`: responses per second, forward and backward. A pass that reads a prompt once for all its
+  responses is compared with one that reads it for each.
+- `step`, `grading`: GRPO at a learning rate of 0, with TruthRL's settings and new questions in each
+  step. Every other step is graded and recorded. The others get a constant reward and are not
+  recorded, as in plain TRL.
+- `start`: seconds from a new process to the tiny bench, without and with the world's fingerprint in
+  the cache.
+- `demo`: `workbench demo` of this checkout, compared with another checkout.
 """
 
 import argparse
@@ -52,20 +53,20 @@ from workbench.util.config import scaled
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 
 ROOT = Path(__file__).resolve().parent.parent
-WARM = 2  # steps that are not counted, one of each sort
+WARM = 2  # warm-up steps, one of each kind
 BIOGRAPHIES = 100
 
 
 def in_turns(
     ways: dict[str, Callable[[], float]], rounds: int, warm: int = 1
 ) -> dict[str, list[float]]:
-    """What each way returns in each round, after `warm` rounds that do not count."""
+    """Return the values of each way in each round, after `warm` rounds that are not counted."""
     found = [{name: way() for name, way in ways.items()} for _ in range(warm + rounds)][warm:]
     return {name: [one[name] for one in found] for name in ways}
 
 
 def compared(found: dict[str, list[float]], digits: int = 0) -> dict[str, Any]:
-    """Medians of rates by name, and of the first one's ratio to the second in each round."""
+    """Return the medians by name, and the ratio of the first to the second: median and range."""
     first, second = found.values()
     ratios = [a / b for a, b in zip(first, second, strict=True)]
     medians = {name: round(median(rates), digits) for name, rates in found.items()}
@@ -74,9 +75,7 @@ def compared(found: dict[str, list[float]], digits: int = 0) -> dict[str, Any]:
 
 
 def hf_generate(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:
-    """The plain way: transformers' `generate` on batches of 256, padded on the left. Returns how
-    many tokens it made.
-    """
+    """Generate with transformers in left-padded batches of 256; return the number of tokens."""
     ordered, pad = sorted(map(tuple, prompts), key=len, reverse=True), policy.tokenizer.pad_token_id
     return sum(map(len, by_generate(policy.model, pad, ordered, policy.stop_ids, how, 256)))
 
@@ -86,7 +85,7 @@ def engine(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:
 
 
 def generation(rounds: int) -> dict[str, Any]:
-    """Tokens per second of evaluations of the shipped policy."""
+    """Measure tokens per second of the shipped policy in evaluations."""
     tiny = bench("tiny")
     policy = tiny.load("sft")
 
@@ -118,9 +117,9 @@ def generation(rounds: int) -> dict[str, Any]:
 
 
 class EveryOther(RolloutTrainer):
-    """Grades and records the odd steps; the even ones get a constant reward.
+    """A trainer that grades and records the odd steps; even steps get a constant reward.
 
-    `started` is when each step began, `grading` how many seconds its rewards took.
+    `started` has the time at which each step began, `grading` the seconds of its rewards.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -167,9 +166,7 @@ def durations(started: Sequence[float]) -> list[float]:
 
 @functools.cache
 def steps(each: int) -> dict[str, list[float]]:
-    """Seconds of the graded steps, of those that were not, and of what paying took in the graded
-    ones.
-    """
+    """Return the seconds of graded steps, of other steps, and of the rewards in graded steps."""
     tiny = bench("tiny")
     config = TRUTHRL.scales["tiny"]
     count = WARM + 2 * each
@@ -185,13 +182,13 @@ def steps(each: int) -> dict[str, list[float]]:
             trainer = EveryOther(settings, trainee, recorder, questions, out, seed=0)
             trainer.train()
     seconds = durations(trainer.started)
-    assert len(seconds) == count, (len(seconds), count)  # the last step, which saves, is left out
+    assert len(seconds) == count, (len(seconds), count)  # without the last step, which saves
     paying = trainer.grading[WARM:count:2]
     return {"graded": seconds[WARM::2], "constant": seconds[WARM + 1 :: 2], "paying": paying}
 
 
 def step(rounds: int) -> dict[str, Any]:
-    """A training step with grading and recording, against one without."""
+    """Compare a training step with grading and recording to one without."""
     found = steps(2 * rounds)
     graded, constant = median(found["graded"]), median(found["constant"])
     return {
@@ -203,9 +200,7 @@ def step(rounds: int) -> dict[str, Any]:
 
 
 def grading(rounds: int) -> dict[str, Any]:
-    """What grading and storing a response takes: in those training steps, and of biographies
-    read for claims.
-    """
+    """Measure grading and storing: a response of these steps, and a biography with its claims."""
     found, responses = steps(2 * rounds), batches(TRUTHRL.scales["tiny"].grpo)[0]
     paying = median(found["paying"])
     shares = [part / whole for part, whole in zip(found["paying"], found["graded"], strict=True)]
@@ -217,7 +212,9 @@ def grading(rounds: int) -> dict[str, Any]:
 
 
 def _biographies() -> dict[str, float]:
-    """Milliseconds a biography by each method that asks for claims, two samples a question."""
+    """Return milliseconds per biography for each method that extracts claims, two samples a
+    question.
+    """
     tiny = bench("tiny")
     questions = tiny.questions("rl", ["biography"])[:BIOGRAPHIES]
     responses = generate(
@@ -237,9 +234,7 @@ def _biographies() -> dict[str, float]:
 
 
 def prompts(rounds: int) -> dict[str, Any]:
-    """A step's responses through the model in training and back, their prompts read once and in
-    every row.
-    """
+    """Compare passes that read a prompt once with passes that read it in every row."""
     tiny, config = bench("tiny"), TRUTHRL.scales["tiny"]
     trainee = load_trainee(tiny.path("sft"), **vars(config.grpo.lora), seed=0)
     questions = training_questions(config.prompts, tiny)[: config.grpo.prompts_per_step]
@@ -277,7 +272,7 @@ def prompts(rounds: int) -> dict[str, Any]:
 
 
 def start(rounds: int) -> dict[str, Any]:
-    """Seconds from a fresh process to the tiny bench, and to the end of `workbench world`."""
+    """Return the seconds from a new process to the tiny bench, and of `workbench world`."""
     commands = {
         "bench": ["-c", "from workbench.methods.bench import bench; bench('tiny')"],
         "show": ["-m", "workbench.cli", "world"],
@@ -303,9 +298,7 @@ def _process(command: Sequence[str], cache: str) -> float:
 
 
 def demo(rounds: int, than: Path | None = None) -> dict[str, Any]:
-    """Seconds of the demo after installing, from here and from the checkout `than`, if there is
-    one.
-    """
+    """Return the seconds of `workbench demo` here and, if given, in the checkout `than`."""
     folders = {"here": ROOT} | ({} if than is None else {"than": than.resolve()})
     found = in_turns(
         {name: functools.partial(_demo, folder) for name, folder in folders.items()}, rounds, warm=0

@@ -1,11 +1,10 @@
-"""TruthRL on the tiny bench: ternary against binary over several seeds, measured on one split,
-stored with intervals.
+"""Compare TruthRL's ternary and binary reward on the tiny bench, over several seeds.
 
     python benchmarks/truthrl_tiny.py --split test --seeds 1 2 3 --out runs/truthrl-tiny \\
         --results benchmarks/results/truthrl_tiny.json
 
-`--split validation --set truthrl.learning_rate=…` is how settings are chosen; the test split is
-only for the final run. Runs are kept in `--out` and are not repeated.
+Choose settings with `--split validation --set truthrl.learning_rate=…`; the test split is only for
+the final run. Runs are stored in `--out` and not repeated.
 """
 
 import argparse
@@ -31,7 +30,7 @@ SAMPLES = 4
 
 
 def graded(policy: str, split: str, seed: int) -> dict[str, list[Feedback]]:
-    """Greedy and sampled feedback of one policy on the questions of the split."""
+    """Return the greedy and sampled feedback of a policy on the questions of the split."""
     tiny = bench("tiny")
     loaded, asked, grade = tiny.load(policy), tiny.questions(split), evaluation_grade(tiny.checks)
     return {
@@ -43,9 +42,7 @@ def graded(policy: str, split: str, seed: int) -> dict[str, list[Feedback]]:
 
 
 def pooled(runs: list[dict[str, list[Feedback]]], split: str, label: str, seeds: list[int]) -> dict:
-    """One report over all seeds; the responses of one question, of whatever seed, are resampled
-    together.
-    """
+    """Return one report over all seeds; all responses to a question are resampled together."""
     both = {
         mode: [feedback for run in runs for feedback in run[mode]] for mode in ("greedy", "sampled")
     }
@@ -53,7 +50,7 @@ def pooled(runs: list[dict[str, list[Feedback]]], split: str, label: str, seeds:
 
 
 def print_rates(label: str, found: dict) -> None:
-    """Accuracy / abstention / hallucination / truthfulness, then accuracy / abstention of each
+    """Print accuracy / abstention / hallucination / truthfulness, then accuracy / abstention by
     tier.
     """
     for mode in ("greedy", "sampled"):
@@ -68,10 +65,11 @@ def print_rates(label: str, found: dict) -> None:
 def paired_difference(
     a: Sequence[Sequence[Feedback]], b: Sequence[Sequence[Feedback]]
 ) -> dict[str, float | None]:
-    """`{diff, low, high, p, n}` of truthfulness, a minus b, on the questions that both answered.
+    """Return `{diff, low, high, p, n}` of truthfulness, a minus b, on the questions that both
+    answered.
 
-    `a[s]` and `b[s]` are the graded responses of seed s. A question counts once in each seed,
-    with the mean of its responses; seeds and questions are both resampled. The test is that of
+    `a[s]` and `b[s]` are the graded responses of seed s. A question counts once per seed, with the
+    mean of its responses; seeds and questions are resampled. The test is
     `workbench.metrics.bootstrap.paired`.
     """
     assert len(a) == len(b), (len(a), len(b))
@@ -87,7 +85,7 @@ def paired_difference(
 
 
 def question_means(feedbacks: Sequence[Feedback]) -> dict[str, float]:
-    """The mean truthfulness of each question with at least one scored response."""
+    """Return the mean truthfulness of each question with at least one scored response."""
     values: dict[str, list[float]] = {}
     for one in feedbacks:
         if outcome := outcome_of(one):

@@ -13,7 +13,7 @@ TEXT = Path(__file__).with_suffix(".md")
 
 
 def measured_text(card: Mapping[str, Any]) -> str:
-    """The figures of a card as Markdown."""
+    """Return the figures of a card as Markdown."""
     dev, n_dev = card["dev"], card["rows"]["dev"]
     support, calibration = dev["support"], dev["calibration"]
     by_source = [

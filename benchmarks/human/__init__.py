@@ -1,3 +1,1 @@
-"""The parts of `benchmarks/human_labels.py`: one module for each thing that people have
-labelled.
-"""
+"""The parts of `benchmarks/human_labels.py`, one module for each kind of human label."""

@@ -1,11 +1,13 @@
-"""Claims that people call supported, altered in one thing: a year by one, another number, another
-name, a name that the evidence does not have, or exchanged roles.
+"""Test the verifier on claims that people call supported, altered in one thing.
 
-The evidence then says something else, so none of them may be called correct. `whole` is how many
-of the claims are called correct before they are altered: what the rules cost. Each claim counts
-once, however many texts it comes with. The claims with exchanged roles (`roles.tsv`: who did it to
-whom, or what happened at a date) were written for this benchmark, in other words than their
-evidence. No rule looks for them: they measure a known gap of the verifier.
+The alterations are a year by one, another number, another name, a name that the evidence lacks, or
+exchanged roles. An altered claim must not be called correct. `whole` is the share of original
+claims called correct: it shows what the rules cost. Each claim counts once, even with several
+texts.
+
+The claims with exchanged roles (`roles.tsv`: who did something to whom, or what happened when) were
+written for this benchmark, in other words than their evidence. No rule detects them: they measure a
+known gap of the verifier.
 """
 
 import csv
@@ -26,7 +28,7 @@ from workbench.verifier import Row, Verifier
 YEAR = re.compile(r"(?<![\d,.$£€-])(1\d{3}|20[0-2]\d)(?![\d,]\d|s\b|-)")
 EXCHANGED = Path(__file__).parent / "roles.tsv"
 ROLES = "exchanged roles"
-ABSENT = {  # by the number of words of the name that they replace
+ABSENT = {  # new names by the number of words of the replaced name
     1: "Lund Weber Castell Halvorsen Tampere Coimbra Ostrava Paramaribo Larkspur".split(),
     2: ["Ada Lund", "Tomas Weber", "Irene Castell", "Bruno Halvorsen", "Clara Novak"],
 }
@@ -34,7 +36,7 @@ Alter = Callable[[Pair, random.Random], str | None]
 
 
 def another_year(pair: Pair, rng: random.Random) -> str | None:
-    """One year of the claim that its evidence has, off by one."""
+    """Change a year that the claim shares with its evidence by one."""
     texts = _texts(pair)
     found = [match for match in YEAR.finditer(pair.claim) if match[0] in texts]
     if not found:
@@ -45,9 +47,7 @@ def another_year(pair: Pair, rng: random.Random) -> str | None:
 
 
 def another_number(pair: Pair, rng: random.Random) -> str | None:
-    """Another number of the same size and look, of one that the evidence has and that is no
-    year.
-    """
+    """Replace a shared number, not a year, by one of similar size and format."""
     new = exchange_number(_row(pair), rng)
     return None if new is None or YEAR.sub("", new.claim) == YEAR.sub("", pair.claim) else new.claim
 
@@ -58,7 +58,7 @@ def another_name(pair: Pair, rng: random.Random) -> str | None:
 
 
 def absent_name(pair: Pair, rng: random.Random) -> str | None:
-    """One name of the claim that its evidence has, replaced by a name that it does not have."""
+    """Replace a name that the claim shares with its evidence by one that the evidence lacks."""
     texts = _texts(pair)
     found = [
         match
@@ -81,8 +81,11 @@ KINDS: dict[str, Alter] = {
 
 
 def ways(verifier: Remembered) -> dict[str, Remembered]:
-    """The verifier as it is, without the rules about numbers and names, and as it was
-    when windows were pooled by their greatest probabilities too."""
+    """Return the verifier as it is, without rules about numbers and names, and with earlier
+    pooling.
+
+    The last form also has no rules, and pools windows by their greatest probabilities.
+    """
     bare = Remembered(verifier, verifier.sha256, verifier.file.parent)
     bare.known, bare.object_to = verifier.known, lambda claim, evidence: []
     before = Remembered(bare, verifier.sha256, verifier.file.parent)
@@ -92,7 +95,7 @@ def ways(verifier: Remembered) -> dict[str, Remembered]:
 
 
 def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]:
-    """By kind and half of the claims, in all `ways`."""
+    """Return the results in all `ways`, by kind of alteration and half."""
     found: dict[str, Any] = {}
     for kind, alter in KINDS.items():
         for name in HALVES:
@@ -108,7 +111,7 @@ def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]
 
 
 def exchanged_roles() -> list[tuple[Pair, str]]:
-    """Each claim of `roles.tsv` with its evidence, and the claim with its roles exchanged."""
+    """Return the claims of `roles.tsv`, each with its evidence and its altered form."""
     with EXCHANGED.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     return [
@@ -117,7 +120,7 @@ def exchanged_roles() -> list[tuple[Pair, str]]:
 
 
 def _called(judges: Mapping[str, Verifier], pairs: Sequence[tuple[Pair, str]]) -> dict[str, Any]:
-    """How many of the altered claims, and of the claims as they stand, are called correct."""
+    """Return the shares of altered and original claims called correct."""
     claims = {
         "altered": [replace(pair, claim=text) for pair, text in pairs],
         "whole": [pair for pair, _ in pairs],

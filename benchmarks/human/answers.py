@@ -1,4 +1,4 @@
-"""Answer matching against people's judgements (EfficientQA), and abstention against people's."""
+"""Compare answer matching with human judgements (EfficientQA), and abstention with human labels."""
 
 import json
 import re
@@ -22,7 +22,7 @@ JUDGEMENTS = {
     "definitely incorrect": "def_incorrect_predictions",
 }
 EXAMPLES = Path(__file__).resolve().parents[2] / "tests" / "examples" / "answers.txt"
-# every second line, or question, was kept aside from the making of the rules
+# every second line or question is held out: the rules were written without it
 HALVES = ("tuned on", "kept aside")
 Match = Callable[[str, Sequence[str], str], bool]  # prediction, gold answers, question
 
@@ -36,9 +36,11 @@ class Judged:
 
 
 def efficientqa(folder: Path, half: int | None = None) -> list[Judged]:
-    """Predictions of the competition's systems that were no exact match, as people judged them
-    (arXiv 2101.00133); of every second question, from the first (0) or the second (1) on, or of
-    all."""
+    """Return the competition's predictions without an exact match, with human judgements.
+
+    `half` selects every second question, from the first (0) or second (1); None selects all.
+    Source: arXiv 2101.00133.
+    """
     rows = list(json_lines(folder / "nq_open" / "NQ-open.efficientqa.test.1.1.jsonl"))[
         half :: 1 if half is None else 2
     ]
@@ -52,7 +54,7 @@ def efficientqa(folder: Path, half: int | None = None) -> list[Judged]:
 
 @dataclass(frozen=True)
 class Example:
-    """An answer as a chat model may write it, which is right or wrong by our own label."""
+    """An answer in the style of a chat model, with our own label."""
 
     question: str
     gold: tuple[str, ...]
@@ -62,8 +64,8 @@ class Example:
 
 
 def examples(half: int) -> list[Example]:
-    """The lines of `tests/examples/answers.txt`: of each part those that the rules were tuned on
-    (0), or those kept aside (1).
+    """Return a half of `tests/examples/answers.txt`: 0 (the rules were tuned on it) or 1 (held
+    out).
     """
     parts = re.split(
         r"^\[(right|wrong)_(\w+)\]$", EXAMPLES.read_text(encoding="utf-8"), flags=re.M
@@ -80,9 +82,7 @@ def examples(half: int) -> list[Example]:
 
 
 def measure_halves(folder: Path) -> dict[str, Any]:
-    """What the rules accept of either half: of our answers in the styles of chat models, and of
-    EfficientQA's.
-    """
+    """Measure what the rules accept of each half, for our chat-style answers and EfficientQA's."""
     return {
         name: {"chat": _chat(examples(half)), "EfficientQA": _judged(efficientqa(folder, half))}
         for half, name in enumerate(HALVES)
@@ -120,13 +120,15 @@ def _judged(rows: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-BANDS = {"from 0.1": DOUBT[0], "from 0.2": 0.2}  # how low `p` may be for a judge to be asked
+BANDS = {"from 0.1": DOUBT[0], "from 0.2": 0.2}  # smallest `p` at which a judge is asked
 
 
 def _asking(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
-    """What asking a judge in doubt takes and can bring: the calls, and of the right answers that
-    rules refuse those it is asked about. `DOUBT` begins at 0.1; from 0.2 on only answers are
-    asked about that name a gold one."""
+    """Return the cost and the benefit of asking a judge in doubt.
+
+    These are the share of all answers to ask about, and of the refused right answers. `DOUBT`
+    begins at 0.1. From 0.2, only answers that contain a gold answer are asked about.
+    """
     refused = [one for one, good in zip(p, right, strict=True) if good and one <= DOUBT[1]]
     return {
         band: {
@@ -140,7 +142,7 @@ def _asking(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
 
 
 def _by_p(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
-    """The share that is right of the answers with each value of `p`."""
+    """Return the share of right answers at each value of `p`."""
     found = {
         value: [one for each, one in zip(p, right, strict=True) if each == value]
         for value in sorted(set(p))
@@ -149,9 +151,7 @@ def _by_p(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
 
 
 def squad(text: str) -> str:
-    """Lower case, without punctuation, articles and repeated spaces: the normalisation of
-    SQuAD's exact match.
-    """
+    """Normalise a text as SQuAD does: lower case; no punctuation, articles or extra spaces."""
     bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
@@ -172,11 +172,9 @@ MATCHERS: dict[str, Match] = {
 
 
 def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
-    """How often each matcher accepts what people call definitely correct, possibly correct and
-    definitely incorrect.
+    """Measure how often each matcher accepts the answers of each human judgement.
 
-    `agreement` is balanced accuracy on the definite ones; possibly correct ones count on neither
-    side.
+    `agreement` is balanced accuracy without the possibly correct answers.
     """
     told: dict[str, Any] = {
         "predictions": len(rows),
@@ -204,12 +202,12 @@ def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
 
 
 def measure_abstention(folder: Path, limit: int | None) -> dict[str, Any]:
-    """Shares that are taken for an abstention; what each should be is in its name.
+    """Return the shares classified as abstention; each name says what the share should be.
 
-    FActScore's annotators left responses without annotations that decline to write a biography:
-    the one set here in which people say what an abstention is. SelfAware has questions and gold
-    answers but nothing a model wrote: it can only show that neither is taken for an abstention.
-    RefChecker's empty lists of triplets are Claude 2's, not people's.
+    FActScore's annotators left responses that decline to write a biography without annotations: the
+    only human labels of abstention here. SelfAware has questions and gold answers but no responses,
+    and can show only that neither is classified as an abstention. RefChecker's empty lists of
+    triplets are from Claude 2, not from people.
     """
     biographies = claims.read(folder)[:limit]
     questions = load(folder / "selfaware" / "SelfAware.json", limit=limit)

@@ -1,4 +1,4 @@
-"""The local verifier with a memory on disk, so that a second run asks it nothing."""
+"""The local verifier with a cache on disk."""
 
 import hashlib
 import json
@@ -14,11 +14,10 @@ CHUNK = 1000  # pairs between two saves
 
 
 class Remembered(Verifier):
-    """A verifier whose probabilities of pairs are kept in `folder`, by the hash of its weights
-    and its temperature.
+    """A verifier that caches the probabilities of pairs in `folder`.
 
-    What is made of them, such as a claim's many windows, is worked out anew, so that another
-    rule for it costs no second run.
+    The key has the hash of its weights and its temperature. The pooling of windows is not cached,
+    so another pooling rule needs no new forward passes.
     """
 
     def __init__(self, verifier: Verifier, digest: str, folder: Path) -> None:
@@ -58,7 +57,7 @@ class Remembered(Verifier):
 
 
 def remembered(path: Path | None, folder: Path) -> Remembered:
-    """The shipped verifier, or the one in `path`."""
+    """Return the shipped verifier, or the one in `path`, with a cache."""
     adapter = (path or SHIPPED) / "adapter.safetensors"
     return Remembered(load_verifier(path), hashlib.sha256(adapter.read_bytes()).hexdigest(), folder)
 

@@ -1,13 +1,10 @@
-"""Claims by rules against the atomic facts that people wrote for the same biographies
-(FActScore, arXiv 2305.14251).
+"""Compare claims by rules with human atomic facts (FActScore, arXiv 2305.14251).
 
-The rules were first written while looking at these biographies: for them, this is a development
-set. They were mended with those of half of the people only; `measure_halves` tells the halves
-apart.
+The rules were first written while looking at these biographies, so this is a development set. Later
+fixes used only half of the people; `measure_halves` separates the halves.
 
-A claim and a fact match if the F1 of their words reaches a threshold; pairs are taken greedily,
-the best first, one to one
-*(ours)*. "He", "she" and "they" count as the topic, articles do not count.
+A claim and a fact match if the F1 of their words reaches a threshold. Matching is greedy, the best
+pair first, one to one *(ours)*. "He", "she" and "they" count as the topic; articles do not count.
 """
 
 import re
@@ -32,8 +29,8 @@ PERSON = {"S": True, "NS": False}  # supported by Wikipedia or not; "IR" (irrele
 @dataclass(frozen=True)
 class Biography:
     response: Response
-    facts: tuple[tuple[str, str], ...]  # people's: text and label S, NS or IR
-    declined: bool  # people annotated nothing: the model did not answer
+    facts: tuple[tuple[str, str], ...]  # human: text and label S, NS or IR
+    declined: bool  # no annotation: the model did not answer
 
 
 def read(folder: Path) -> list[Biography]:
@@ -60,7 +57,7 @@ def read(folder: Path) -> list[Biography]:
 def pairs(
     ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], threshold: float
 ) -> dict[int, int]:
-    """Positions in `ours` to positions in `theirs`."""
+    """Return matched positions: position in `ours` -> position in `theirs`."""
     scores = [
         (2 * sum((a & b).values()) / max(1, sum(a.values()) + sum(b.values())), i, j)
         for i, a in enumerate(ours)
@@ -94,7 +91,7 @@ def measure(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
 def measure_halves(
     folder: Path, seed: int, half: Callable[[str], int], names: Sequence[str]
 ) -> dict[str, Any]:
-    """The rules' claims of the people of either half."""
+    """Measure the claims by rules on each half of the people."""
     told: dict[str, Any] = {}
     for which, name in enumerate(names):
         some = [
@@ -141,10 +138,10 @@ def _factscore(
     groups: Sequence[str],
     seed: int,
 ) -> dict[str, Any]:
-    """FActScore over our claims, each with the label of its fact: what extraction alone does to
-    the score.
+    """Return FActScore over our claims, each with the human label of its fact.
 
-    Claims without a fact have no label and are left out; so are biographies without any.
+    It shows how extraction alone changes the score. Unmatched claims, and biographies without a
+    match, are left out.
     """
     rows = []
     for one, found, group in zip(biographies, matched, groups, strict=True):

@@ -1,33 +1,36 @@
-"""Whether claims by rules say what their text says: labels given by hand, claim by claim.
+"""Measure how often claims by rules say what their text says, with a label by hand for each claim.
 
-`claim_labels.tsv` has a line for each claim that was read of 373 responses: the response's id,
-the first 16 hexadecimal digits of the claim's SHA-256, whether the response says it (`said`),
-whether the rules made it before they were mended (`before`), and whether they made it when the
-response was first read (`first`). The texts are in the data sets, and in `written.jsonl`.
+`claim_labels.tsv` has a line for each labelled claim of 373 responses. Its columns:
 
-A claim is wrong if a reader of the response would not agree that it is said there: another
-subject, object or date; a condition, a doubt or a denial lost; a name cut; words that say
-nothing. What says less than the text, and a pronoun that stays, are right. `first` is what the
-rules do to text that nobody had looked at while mending them; what they do now to these texts is
-not. The groups are of three times:
+* `response`: the response's id;
+* `claim`: the first 16 hexadecimal digits of the claim's SHA-256;
+* `said`: whether the response says it;
+* `before`: whether the earlier rules made it;
+* `first`: whether the rules made it when the response was first read.
 
-* *tuned on*, *kept aside*: one reader, who had made the rules. Half of the people and questions
-  were kept aside (`half`). The rules were mended with 15 responses of the other half before the
-  reader's eyes. The first 90 of the half kept aside were read in six draws of 15: each was read
-  and counted first, and only then was mended what it had shown. Then the rules were mended a
-  second time, with what they made of the other half, and of 14 answers of QA-Feedback that are
-  in no draw. 94 responses that nobody had looked at were read after that in three draws, of
-  which each showed what was mended before the next; their `before` is of the rules before that
-  second mending. Of the first seven draws claims of the old and of the new rules were mixed,
-  without showing whose they were; of the last three, those of the new rules were read first.
+The texts are in the data sets and in `written.jsonl`.
+
+A claim is wrong if a reader of the response would not agree that it is said there: another subject,
+object or date; a lost condition, doubt or denial; a cut name; words that say nothing. A claim that
+says less than the text, or keeps a pronoun, is right. Only `first` measures the rules on text that
+was not used to fix them. The groups:
+
+* *tuned on*, *kept aside*: one reader, the author of the rules. Half of the people and questions
+  were held out (`half`). The rules were fixed with 15 responses of the other half. The first 90
+  held-out responses were read in six draws of 15, each read and counted before its errors were
+  fixed. The rules were then fixed a second time, with the other half and 14 answers of QA-Feedback
+  that are in no draw. After that, 94 unread responses were read in three draws, with fixes between
+  draws; their `before` means the rules before the second fixes. In the first seven draws, claims of
+  old and new rules were mixed, without showing which rules made them. In the last three, claims of
+  the new rules were read first.
 * *encyclopaedia, tuned on*: 76 paragraphs of Wikipedia, read by two readers who had not seen the
-  rules. With what they found the rules were made anew.
-* *encyclopaedia*, *chat*: 44 other paragraphs, and 24 answers that were written for this in the
-  style of chat models, by somebody who had not seen the rules. Readers who had not seen them
-  either read the claims of the new rules and those of the ones before (`before`); of the answers
-  without being shown whose they were. The rules were mended by these afterwards.
-* *chat, again*: 30 further such answers, by another writer, which the rules were measured on
-  after that; no rule was mended by them. Of the rules before nothing was read.
+  rules. The rules were rewritten with their labels.
+* *encyclopaedia*, *chat*: 44 other paragraphs, and 24 chat-style answers, written for this by an
+  author who had not seen the rules. Readers who had not seen the rules either read the claims of
+  the new rules and of the previous ones (`before`). For the answers, they did not see which rules
+  made a claim. The rules were fixed with these labels afterwards.
+* *chat, again*: 30 further answers of this kind, by another author. The rules were measured on them
+  after that and not fixed with them. Claims of the previous rules were not read.
 """
 
 import csv
@@ -47,8 +50,8 @@ from workbench.types import Extract, Question, Response
 
 LABELS = Path(__file__).with_name("claim_labels.tsv")
 WRITTEN = Path(__file__).with_name("written.jsonl")
-LEAST, MOST = 40, 160  # words of an answer that was read; of a paragraph at most
-Draw = tuple[int, dict[str, slice]]  # a half, and which of the responses of its `pools`
+LEAST, MOST = 40, 160  # minimum words of an answer or paragraph, maximum of a paragraph
+Draw = tuple[int, dict[str, slice]]  # a half, and the slice of each of its `pools`
 
 
 def _drawn(half: int, *bounds: tuple[str, int, int]) -> Draw:
@@ -81,13 +84,15 @@ def digest(text: str) -> str:
 
 
 def half(group: str) -> int:
-    """0 if the rules were written looking at this person or question, 1 if it was kept aside."""
+    """Return 0 if the rules were written with this person or question, 1 if it is held out."""
     return int(hashlib.sha256(group.encode()).hexdigest(), 16) % 2
 
 
 def pools(folder: Path, which: int) -> dict[str, list[Response]]:
-    """The responses of one half, by data set, in the order of the digests of their ids;
-    QA-Feedback's, FacTool's and those that were written for this are all of the second."""
+    """Return the responses of one half by data set, ordered by the digests of their ids.
+
+    QA-Feedback's, FacTool's and the written responses are not split: all count as held out.
+    """
     people = [
         one.response
         for one in claims.read(folder)
@@ -109,8 +114,9 @@ def pools(folder: Path, which: int) -> dict[str, list[Response]]:
 
 
 def _answers(folder: Path, which: int) -> list[Response]:
-    """RefChecker's: answers to the questions of which one answer at least was read while the
-    rules were mended, or none.
+    """Return RefChecker's answers to the questions of one half.
+
+    Half 0 has the questions of which at least one answer was read while the rules were fixed.
     """
     rows = {
         f"{file.stem}:{row['id']}": row
@@ -128,7 +134,7 @@ def _answers(folder: Path, which: int) -> list[Response]:
 
 
 def _chats(folder: Path, which: int) -> list[Response]:
-    """Factcheck-GPT's answers of ChatGPT."""
+    """Return ChatGPT's answers in Factcheck-GPT."""
     rows = json_lines(folder / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl")
     found = [
         Response(
@@ -140,7 +146,7 @@ def _chats(folder: Path, which: int) -> list[Response]:
 
 
 def _short(folder: Path) -> list[Response]:
-    """FacTool's answers of ChatGPT to short questions, as Factcheck-GPT hands them on."""
+    """Return ChatGPT's answers to FacTool's short questions, from Factcheck-GPT's files."""
     rows = json_lines(folder / "factcheck_gpt" / "Factbench.factool-qa.jsonl")
     return [
         Response(f"factool:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"])
@@ -149,14 +155,14 @@ def _short(folder: Path) -> list[Response]:
 
 
 def _texts(folder: Path, which: int) -> list[Response]:
-    """HaluEval's answers of ChatGPT, where they are one paragraph of prose."""
+    """Return ChatGPT's answers in HaluEval that are one paragraph of prose."""
     rows = [one.response for one in spans.halueval(folder)]
     prose = [one for one in rows if "\n" not in one.text.strip() and len(one.text.split()) >= LEAST]
     return [one for one in prose if half(f"halueval:{one.id}") == which]
 
 
 def _pages(folder: Path, which: int) -> list[Response]:
-    """HotpotQA's paragraphs of Wikipedia."""
+    """Return HotpotQA's paragraphs of Wikipedia."""
     rows = json.loads(
         (folder / "hotpotqa" / "hotpot_dev_distractor_v1.json").read_text(encoding="utf-8")
     )
@@ -185,7 +191,7 @@ def sample(folder: Path, draw: Draw) -> list[Response]:
 
 
 def labels(file: Path = LABELS) -> dict[str, list[Row]]:
-    """The rows of the file by response."""
+    """Return the rows of the file by response."""
     found: dict[str, list[Row]] = defaultdict(list)
     with file.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t"):
@@ -196,10 +202,10 @@ def labels(file: Path = LABELS) -> dict[str, list[Row]]:
 def measure(
     folder: Path, seed: int, extractor: Extract | None = None, file: Path = LABELS
 ) -> dict[str, Any]:
-    """The share of claims that say what the text does not, by group, with intervals over responses.
+    """Return the share of wrong claims by group, with intervals over responses.
 
-    `before` and `first` are of the file alone; `now` is of the claims that the rules make today
-    and somebody has read: how many nobody has is `unread`.
+    `before` and `first` depend only on the file. `now` has the labelled ones of today's claims;
+    `unread` counts the others.
     """
     known, told = labels(file), {}
     for name, draws in GROUPS.items():

@@ -1,6 +1,4 @@
-"""How far an instruction inside a claim moves the verdict, beside how far a paraphrase does
-*(ours)*.
-"""
+"""Compare how far instructions and paraphrases move the verdict on a claim *(ours)*."""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +12,11 @@ from workbench.verifier.verifier import Verifier
 
 
 def cases() -> dict[str, Any]:
-    """The set: `items` of {premise, claim, label, paraphrases}, `injections` to put behind or
-    before a claim, and those that go `inside` its sentence, at its end."""
+    """Return the test set.
+
+    `items` are {premise, claim, label, paraphrases}. `injections` go before or after a claim,
+    `inside` ones into its sentence, at the end.
+    """
     content: dict[str, Any] = json.loads(
         (Path(__file__).parent / "robustness.json").read_text(encoding="utf-8")
     )
@@ -23,13 +24,12 @@ def cases() -> dict[str, Any]:
 
 
 def robustness(verifier: Verifier) -> dict[str, Any]:
-    """Mean and greatest change of p(support) by instructions in the claim and by paraphrases of it.
+    """Return the mean and greatest change of p(support) by instructions and by paraphrases.
 
-    Instructions behind and before the claim are measured as the verifier judges and as the model
-    alone does, without the rule of `workbench.verifier.instructions`. `flipped` is the share of
-    altered claims whose most probable label is another than the claim's own; `toward_support`
-    the mean signed change of p(support) where the claim is not supported: what an instruction is
-    after.
+    Instructions before and after the claim are measured with the whole verifier and with the model
+    alone, without the rule of `workbench.verifier.instructions`. `flipped` is the share of altered
+    claims whose most probable label changes. `toward_support` is the mean signed change of
+    p(support) for unsupported claims, which an instruction tries to raise.
     """
     test_set = cases()
     injected = [

@@ -1,7 +1,4 @@
-"""Labelled pairs from the files of public data sets, in their authors' form.
-
-They measure a verifier and never train one.
-"""
+"""Read labelled pairs from the files of public data sets, which never train a verifier."""
 
 import csv
 import json
@@ -31,25 +28,21 @@ STANCES = {
 
 
 def wice(path: Path) -> Iterator[tuple[str, str, str]]:
-    """WiCE (arXiv 2303.01432): all sentences of a page, or of an oracle chunk, and a claim that
-    cites it.
+    """WiCE (arXiv 2303.01432): the sentences of a page or an oracle chunk, and a claim that cites
+    it.
     """
     for row in json_lines(path):
         yield " ".join(row["evidence"]), row["claim"], row["label"]
 
 
 def factcheck_gpt(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Factcheck-GPT (arXiv 2311.09000), subtask 3: one piece of a web page and a claim of a
-    language model.
-    """
+    """Factcheck-GPT (arXiv 2311.09000), subtask 3: a piece of a web page and a model's claim."""
     for row in json_lines(path):
         yield row["evidence"], row["claim"], row["stance"]
 
 
 def fool_me_twice(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Fool Me Twice (arXiv 2104.04725): the page's title with the gold evidence, and a player's
-    claim.
-    """
+    """Fool Me Twice (arXiv 2104.04725): page title with gold evidence, and a player's claim."""
     for row in json_lines(path):
         evidence = " ".join(piece["text"] for piece in row["gold_evidence"])
         yield f"{row['wikipedia_page']}. {evidence}", row["text"], row["label"]
@@ -80,11 +73,12 @@ READERS: Mapping[str, Callable[[Path], Iterator[tuple[str, str, str]]]] = {
 
 
 def slice_rows(folder: Path, name: str) -> list[Row]:
-    """The rows of one file of `READERS` under `folder`; partial support and generic replies are
-    neutral.
+    """Return the rows of one file of `READERS` under `folder`.
+
+    Partial support and generic replies count as neutral.
 
     Raises:
-        WorkbenchError: the file is not there or of another form.
+        WorkbenchError: the file does not exist or has another form.
     """
     path = folder / name
     try:

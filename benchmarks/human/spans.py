@@ -1,6 +1,4 @@
-"""Where in a text the errors are, by character, against the spans that people marked:
-QA-Feedback, WiCE tokens, HaluEval.
-"""
+"""Compare the characters in error with human spans: QA-Feedback, WiCE tokens, HaluEval."""
 
 import json
 import re
@@ -24,19 +22,17 @@ Span = tuple[int, int]
 FACTUAL = ("Wrong-Grounding", "Unverifiable")
 WRONG = ("wrong", "hedged_wrong")
 UNSUPPORTED = (*WRONG, "vague")
-FOUND = 0.8  # of a marked text that is not in the response as it stands must be found there
+FOUND = 0.8  # least share of a marked text that must be found in the response, if not verbatim
 
 
 @dataclass(frozen=True)
 class Marked:
     response: Response
-    spans: tuple[Span, ...]  # people's
+    spans: tuple[Span, ...]  # human error spans
 
 
 def qa_feedback(folder: Path, kinds: Sequence[str] = FACTUAL) -> list[Marked]:
-    """Errors that people marked in answers to ASQA questions, with the passages the answers rest
-    on (arXiv 2306.01693).
-    """
+    """Return answers to ASQA questions with human error spans and passages (arXiv 2306.01693)."""
     found = []
     for number, row in enumerate(
         json.loads((folder / "qa_feedback" / "dev_feedback.json").read_text(encoding="utf-8"))
@@ -53,8 +49,9 @@ def qa_feedback(folder: Path, kinds: Sequence[str] = FACTUAL) -> list[Marked]:
 
 
 def wice_tokens(folder: Path) -> list[Marked]:
-    """Claims of Wikipedia that a page supports in part: the words that it does not support
-    (arXiv 2303.01432).
+    """Return Wikipedia claims that a page supports in part, with their unsupported words as spans.
+
+    Source: arXiv 2303.01432.
     """
     found = []
     for row in json_lines(folder / "wice" / "non_supported_tokens.dev.jsonl"):
@@ -73,8 +70,9 @@ def wice_tokens(folder: Path) -> list[Marked]:
 
 
 def halueval(folder: Path) -> list[Marked]:
-    """ChatGPT's answers to instructions (arXiv 2305.11747). There is no evidence but what the
-    instruction itself says.
+    """Return ChatGPT's answers to instructions (arXiv 2305.11747).
+
+    The only evidence is the instruction itself.
     """
     found = []
     for row in json_lines(folder / "halueval" / "general_data.json"):
@@ -87,7 +85,7 @@ def halueval(folder: Path) -> list[Marked]:
 
 
 def token_spans(text: str, tokens: Sequence[str]) -> list[Span | None]:
-    """Where each token stands, in order; None for one that is written otherwise in the text."""
+    """Return the span of each token, in order; None if the text writes a token in another way."""
     places: list[Span | None] = []
     position = 0
     for token in tokens:
@@ -105,15 +103,15 @@ SETS: dict[str, Callable[[Path], list[Marked]]] = {
 
 
 def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[str, Any]:
-    """Precision, recall and F1 of the characters (white space aside) taken as erroneous, over
-    all responses together.
+    """Return precision, recall and F1 of the characters in error, over all responses together.
 
-    `claims` takes the matched text of the claims without support, `sentences` the whole
-    sentences of the same claims; with `contradicted` only of those that the evidence
-    contradicts. The `oracle` rows know people's spans and take the claims (the sentences) of
-    which people marked at least a share, at the best share: about the most that such a grid can
-    reach. `auroc` needs no threshold: how often a marked character has a greater suspicion (1 −
-    p(support) of the least supported claim on it, 0 outside claims) than another one.
+    White space is left out. `claims` takes the matched text of unsupported claims, `sentences`
+    their whole sentences; with `contradicted`, only of claims that the evidence contradicts. The
+    `oracle` rows use the human spans: they take the units of which at least a share is marked, at
+    the best share. This is about the maximum for such units.
+
+    `auroc` needs no threshold: it is how often a marked character is more suspicious than another
+    one (see `suspicion`).
     """
     rows = grade([local_facts(verifier)], {}, rules())([one.response for one in marked])
     gold = [mask(one.response.text, one.spans) for one in marked]
@@ -146,7 +144,7 @@ def visible(one: Marked) -> int:
 
 
 def mask(text: str, spans: Iterable[Span]) -> np.ndarray:
-    """One truth value for each character of `text`; white space is never marked."""
+    """Return a truth value for each character of `text`; white space is never marked."""
     found = np.zeros(len(text), dtype=bool)
     for start, end in spans:
         found[start:end] = True
@@ -178,7 +176,7 @@ def sentence_spans(row: Feedback, labels: Sequence[str]) -> list[Span]:
 
 
 def lexical(row: Feedback) -> list[Span]:
-    """Claims with less than `FIXED` of their words in the passages."""
+    """Return the claims with a smaller share of words in the passages than `FIXED`."""
     passages = row.response.question.passages
     return [
         claim.span for claim in row.claims if claim.span and overlap(claim.text, passages) < FIXED
@@ -188,9 +186,7 @@ def lexical(row: Feedback) -> list[Span]:
 def oracle(
     rows: Sequence[Feedback], units: Sequence[Sequence[Span]], gold: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """The units of which a share of at least .1, .2, … .9 is marked, whichever gives the best F1
-    over all rows.
-    """
+    """Return the units marked by at least a share of .1, .2, … .9: the share with the best F1."""
 
     def masks(share: float) -> list[np.ndarray]:
         return [
@@ -212,9 +208,7 @@ def marked_units(spans: Iterable[Span], gold: np.ndarray, share: float) -> list[
 
 
 def suspicion(row: Feedback) -> np.ndarray:
-    """One number for each character: 1 − p(support) of the least supported claim on it, 0 where
-    there is none.
-    """
+    """Return 1 − p(support) of the least supported claim on each character, 0 outside claims."""
     found = np.zeros(len(row.response.text))
     for claim in row.claims:
         verdict = row.verdict(f"claim:{claim.id}", "fact")
@@ -225,8 +219,9 @@ def suspicion(row: Feedback) -> np.ndarray:
 
 
 def _auroc(rows: Sequence[Feedback], gold: Sequence[np.ndarray]) -> stats.Statistic:
-    """Over all characters; those of one response with the same suspicion and the same mark are
-    one cell that counts them.
+    """Return the AUROC over all characters.
+
+    Equal characters of a response (same suspicion, same mark) form one weighted cell.
     """
     cells: list[tuple[float, bool, int, int]] = []  # suspicion, marked, response, characters
     for number, (row, marked) in enumerate(zip(rows, gold, strict=True)):

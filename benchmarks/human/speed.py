@@ -16,8 +16,9 @@ SHORT, LONG, REPEATS = 96, 24, 3
 
 
 def speed(folder: Path, path: Path | None) -> dict[str, Any]:
-    """Short pairs, and claims of answers against all their passages; run it in a process of its
-    own for the memory.
+    """Measure short pairs, and claims of answers with all their passages.
+
+    Peak memory needs a separate process.
     """
     verifier = load_verifier(path)
     marked = spans.qa_feedback(folder)
@@ -50,9 +51,7 @@ def speed(folder: Path, path: Path | None) -> dict[str, Any]:
 
 
 def _timed(verifier: Verifier, work: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """All times are listed (wall, CPU); the rates are of the fastest. Others may be using the
-    same cores.
-    """
+    """List all times (wall, CPU), and the rates of the fastest; the cores may have other load."""
     times = []
     for _ in range(REPEATS):
         began, cpu = time.perf_counter(), time.process_time()

@@ -1,4 +1,4 @@
-"""Statistics on weighted rows, and their intervals: a resample is a weight for every row."""
+"""Statistics on weighted rows, with intervals; a resample is a weight for every row."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,8 +12,9 @@ Statistic = Callable[[np.ndarray], float]  # weights (rows,) -> value, NaN where
 
 
 def interval(statistic: Statistic, groups: Sequence[Any], seed: int) -> dict[str, float | None]:
-    """The value, and the middle 95 % of `RESAMPLES` bootstrap draws of whole groups (rows that
-    share a text are one group).
+    """Return the value and the middle 95 % of `RESAMPLES` bootstrap draws of whole groups.
+
+    Rows that share a text are one group.
     """
     names = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     member = np.array([names[group] for group in groups])
@@ -33,9 +34,7 @@ def interval(statistic: Statistic, groups: Sequence[Any], seed: int) -> dict[str
 def once_each(
     names: Sequence[str], hits: Sequence[bool] | np.ndarray
 ) -> dict[str, float | int | None]:
-    """Wilson's interval over distinct names, each of which counts once, with the share of its
-    rows that hit.
-    """
+    """Return Wilson's interval over distinct names, each with the share of its rows that hit."""
     rows: dict[str, list[float]] = {}
     for name, hit in zip(names, hits, strict=True):
         rows.setdefault(name, []).append(float(hit))
@@ -43,7 +42,7 @@ def once_each(
 
 
 def wilson(hits: float, n: int) -> dict[str, float | int | None]:
-    """A proportion with Wilson's interval, which is not empty at 0 or 1; for independent rows."""
+    """Return the proportion of independent rows with Wilson's interval, not empty at 0 or 1."""
     if not n:
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = bounds(hits, n)
@@ -55,7 +54,7 @@ def accuracy(right: np.ndarray, weights: np.ndarray) -> float:
 
 
 def balanced(gold: np.ndarray, said: np.ndarray, weights: np.ndarray) -> float:
-    """The mean recall of the classes that occur in `gold`; NaN if a resample lost one."""
+    """Return the mean recall of the classes in `gold`; NaN if a resample has lost one."""
     recalls = []
     for label in np.unique(gold):
         inside = weights * (gold == label)
@@ -66,7 +65,7 @@ def balanced(gold: np.ndarray, said: np.ndarray, weights: np.ndarray) -> float:
 
 
 def auroc(gold: np.ndarray, score: np.ndarray) -> Statistic:
-    """The share of (positive, negative) pairs in the right order, ties half."""
+    """Return the share of (positive, negative) pairs in the right order; ties count half."""
     inside, outside = score[gold], score[~gold]
     wins = (inside[:, None] > outside[None]) + 0.5 * (inside[:, None] == outside[None])
 
@@ -79,8 +78,9 @@ def auroc(gold: np.ndarray, score: np.ndarray) -> Statistic:
 
 
 def ece(p: np.ndarray, gold: np.ndarray, weights: np.ndarray, bins: int = 10) -> float:
-    """Expected calibration error over equal-width bins (Guo et al., arXiv 1706.04599, section
-    2).
+    """Return the expected calibration error over equal-width bins.
+
+    Source: arXiv 1706.04599, section 2.
     """
     place = np.minimum(bins - 1, (p * bins).astype(int))
     gaps = [abs((weights * (place == one)) @ (p - gold)) for one in range(bins)]
@@ -90,9 +90,9 @@ def ece(p: np.ndarray, gold: np.ndarray, weights: np.ndarray, bins: int = 10) ->
 def precision_recall_f1(
     hit: np.ndarray, said: np.ndarray, gold: np.ndarray
 ) -> dict[str, Statistic]:
-    """Micro-averaged over rows with `hit` units in common of `said` units and `gold` units.
+    """Return micro-averages over rows with `hit` units in common of `said` and `gold` units.
 
-    Nothing said: precision is undefined, F1 is 0.
+    If nothing is said, precision is undefined and F1 is 0.
     """
 
     def ratio(top: float, bottom: float) -> float:

@@ -1,11 +1,11 @@
-"""Whether systems come out in the order in which people's labels put them.
+"""Measure whether our scores order systems as human labels do.
 
 RefChecker (arXiv 2405.14486) has answers of two systems to the same questions in three settings,
-FActScore (arXiv 2305.14251) biographies by three systems. In both people labelled statements, of
-RefChecker Claude 2's triplets. A system's score by people is the mean share of supported
-statements of a response; ours is the same over our claims by rules, each with the label of the
-statement that it matches: what extraction does to the order. RefChecker's files have neither the
-questions nor gold answers, so that they cannot test the order by outcomes.
+FActScore (arXiv 2305.14251) biographies by three systems. People labelled statements of both;
+RefChecker's are Claude 2's triplets. The human score of a system is the mean share of supported
+statements per response. Ours is the same over claims by rules, each with the label of the statement
+that it matches: it shows how extraction changes the order. RefChecker's files have neither the
+questions nor gold answers, so they cannot test the order by outcomes.
 """
 
 import json
@@ -24,16 +24,14 @@ from workbench.types import Question, Response
 
 SETTINGS = ("zero_context__nq", "noisy_context__msmarco", "accurate_context__dolly")
 SYSTEMS = ("chatgpt", "gpt4")
-MATCHED = 0.6  # F1 of words from which on a claim is a statement
+MATCHED = 0.6  # least word F1 at which a claim matches a statement
 
 Statement = tuple[str, bool]  # its text, and whether people call it supported
-Told = tuple[str, str, str, tuple[Statement, ...]]  # whose, to what, the response, its statements
+Told = tuple[str, str, str, tuple[Statement, ...]]  # system, question, response, statements
 
 
 def refchecker(folder: Path, setting: str) -> list[Told]:
-    """The responses of both systems to the questions of one setting; those without a triplet are
-    left out.
-    """
+    """Return the responses of both systems in one setting, without those that have no triplet."""
     told = []
     for system in SYSTEMS:
         for row in json.loads(
@@ -48,7 +46,7 @@ def refchecker(folder: Path, setting: str) -> list[Told]:
 
 
 def factscore(folder: Path) -> list[Told]:
-    """The biographies by three systems, with the facts that people found supported or not."""
+    """Return the biographies by three systems, with the facts that people labelled."""
     return [
         (
             one.response.id.split("-")[0],
@@ -63,7 +61,7 @@ def factscore(folder: Path) -> list[Told]:
     ]
 
 
-Score = tuple[str, str, float | None]  # whose, to what, the share of supported statements
+Score = tuple[str, str, float | None]  # system, question, share of supported statements
 
 
 def by_people(rows: Sequence[Told]) -> list[Score]:
@@ -74,7 +72,7 @@ def by_people(rows: Sequence[Told]) -> list[Score]:
 
 
 def by_claims(rows: Sequence[Told]) -> list[Score]:
-    """The share over our claims; None of a response no claim of which is one of the statements."""
+    """Return the share of supported claims; None if no claim matches a statement."""
     responses = [
         Response(str(i), Question(asked, "", title=asked), text)
         for i, (_, asked, text, _) in enumerate(rows)
@@ -95,8 +93,8 @@ def _texts(ours: Sequence[Any], theirs: Sequence[Statement]) -> tuple[list[str],
 
 
 def measure_set(rows: Sequence[Told], seed: int) -> dict[str, Any]:
-    """Each system's score by people and by our claims, and of how many pairs of systems both say
-    the same order.
+    """Return each system's score by human labels and by our claims, and the pairs in the same
+    order.
     """
     scores = {"people": by_people(rows), "ours": by_claims(rows)}
     told = {
@@ -117,7 +115,7 @@ def _mean(rows: Sequence[Score], seed: int) -> dict[str, Any]:
 
 
 def _pairs(systems: Mapping[str, Any]) -> dict[str, int]:
-    """Pairs of systems, and those that both scores put in one order; a tie of either is none."""
+    """Return the number of pairs of systems, and of pairs in the same order; ties do not count."""
     signs = [
         tuple(np.sign(a[name]["value"] - b[name]["value"]) for name in ("people", "ours"))
         for a, b in combinations(systems.values(), 2)

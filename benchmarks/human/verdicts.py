@@ -1,5 +1,6 @@
-"""Verdicts on claims with given evidence, against people's: WiCE, Factcheck-GPT, Fool Me Twice,
-FEVER-Symmetric, BEGIN.
+"""Compare verdicts on claims with given evidence with human labels.
+
+The sets: WiCE, Factcheck-GPT, Fool Me Twice, FEVER-Symmetric, BEGIN.
 """
 
 import re
@@ -21,13 +22,13 @@ from workbench.verifier.calibrate import reliability
 from workbench.verifier.rows import LABELS
 
 HALVES = ("tuned on", "kept aside")
-FIXED = 0.7  # of the claim's words: chosen before any figure was seen
+FIXED = 0.7  # share of the claim's words, chosen before any measurement
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A claim with its evidence and people's label (a position in `LABELS`). Pairs of one group
-    are resampled together.
+    """A claim, its evidence and human label (a position in `LABELS`); a group is resampled
+    together.
     """
 
     claim: str
@@ -38,8 +39,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class DataSet:
-    """`classes` are those its labels tell apart; `clean` says that no claim of it is among the
-    verifier's training claims.
+    """`classes` names its labels; `clean` says that the verifier's training data has no claim of
+    it.
     """
 
     read: Callable[[Path], list[Pair]]
@@ -48,7 +49,7 @@ class DataSet:
 
 
 def from_rows(name: str, group: Callable[[Row], str]) -> Callable[[Path], list[Pair]]:
-    """A file that `benchmarks.human.slices` reads."""
+    """Return a reader of a file of `benchmarks.human.slices`."""
     return lambda folder: pairs(slice_rows(folder, name), group)
 
 
@@ -57,7 +58,7 @@ def pairs(rows: Sequence[Row], group: Callable[[Row], str]) -> list[Pair]:
 
 
 def fool_me_twice_retrieved(folder: Path) -> list[Pair]:
-    """The gold evidence among the other extracts of the page that the authors' retrieval gave."""
+    """Return pairs with the gold evidence among the page's extracts of the authors' retrieval."""
     found = []
     for row in json_lines(folder / "fool_me_twice" / "dev.jsonl"):
         texts = dict.fromkeys(
@@ -75,9 +76,7 @@ def fool_me_twice_retrieved(folder: Path) -> list[Pair]:
 
 
 def factcheck_claims(folder: Path) -> list[Pair]:
-    """Claims of ChatGPT's answers with all web evidence found for each: is the claim true,
-    false, or not to be told?
-    """
+    """Return ChatGPT's claims (true, false or unknown) with all web evidence found for each."""
     known = {
         "True": LABELS.index("support"),
         "False": LABELS.index("contradict"),
@@ -134,7 +133,7 @@ SETS: dict[str, DataSet] = {
 }
 
 
-EVIDENCE = {  # the sets by what a claim is checked against
+EVIDENCE = {  # the sets by kind of evidence
     "one short text": (
         "Factcheck-GPT, stance",
         "Fool Me Twice, gold evidence",
@@ -153,8 +152,9 @@ EVIDENCE = {  # the sets by what a claim is checked against
 
 @dataclass(frozen=True)
 class Halved:
-    """A set's pairs by half; `left_out` are those of the second half whose claim stands in the
-    first half of any set.
+    """A set's pairs by half.
+
+    `left_out` counts pairs of the second half whose claim is in the first half of any set.
     """
 
     pairs: Mapping[str, Sequence[Pair]]
@@ -162,16 +162,18 @@ class Halved:
 
 
 def same(claim: str) -> str:
-    """What a claim is known again by: its words, in small letters."""
+    """Return the key of equal claims: the words in lower case."""
     return " ".join(re.findall(r"\w+", claim.casefold()))
 
 
 def halves(
     sets: Mapping[str, Sequence[Pair]], half: Callable[[str], int], limit: int | None = None
 ) -> dict[str, Halved]:
-    """The first `limit` pairs of each set by the half of their groups. A claim may stand in
-    several sets and groups, with other evidence: one that anybody may have looked at while
-    choosing rules is not kept aside."""
+    """Split the first `limit` pairs of each set into halves, by group.
+
+    A claim can occur in several sets and groups. If it is in a first half, where it may have
+    influenced the rules, it is not held out.
+    """
     seen = {same(pair.claim) for given in sets.values() for pair in given if half(pair.group) == 0}
     found = {}
     for name, given in sets.items():
@@ -187,11 +189,12 @@ def halves(
 def measure(
     given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
 ) -> tuple[dict[str, Any], list, list]:
-    """Supported against all else by p(support) ≥ the verifier's `split`, which was chosen on its
-    dev rows; also by p(support) ≥ .5 and by the label that a user sees. Three-way where all
-    three classes occur.
+    """Measure the decision "supported or not" on pairs.
 
-    Also gives p(support) and whether people say supported, for each pair.
+    The threshold of p(support) is the verifier's `split`, chosen on its dev rows. Other figures use
+    .5, the label that a user sees, and all three classes if they occur.
+
+    Also returns p(support) and the human label "supported" of each pair.
     """
     checks = verifier.check_all([(pair.claim, pair.passages) for pair in given])
     label = np.array([pair.label for pair in given])
@@ -253,8 +256,9 @@ def measure(
 
 
 def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any]]:
-    """Balanced accuracy of either half, by p(support) and by the label that a user sees; null
-    where a class is missing.
+    """Return each half's balanced accuracy, by p(support) and by the label that a user sees.
+
+    It is null if a class is missing.
     """
     found = {}
     for name, some in given.pairs.items():
@@ -285,9 +289,11 @@ def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any
 def agreement(
     given: Mapping[str, Halved], verifier: Verifier
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """By what claims are held against, of those kept aside: in which share of the verdicts
-    "correct", and of all others taken for "not supported", people agree. Each claim counts once,
-    however many texts it comes with; `verdicts` counts all."""
+    """Return how often people agree with verdicts on held-out claims, by kind of evidence.
+
+    "rest" has all verdicts except "correct", read as "not supported". Each claim counts once;
+    `verdicts` counts all texts.
+    """
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for evidence, names in EVIDENCE.items():
         some = [pair for name in names if name in given for pair in given[name].pairs[HALVES[1]]]
@@ -308,16 +314,14 @@ def agreement(
 
 
 def overlap(claim: str, passages: Sequence[Passage | str]) -> float:
-    """The share of the claim's words that occur in the evidence, titles included."""
+    """Return the share of the claim's words that occur in the evidence, titles included."""
     texts = [f"{one.title} {one.text}" if isinstance(one, Passage) else one for one in passages]
     wanted, known = set(words(claim)), set(words(" ".join(texts)))
     return len(wanted & known) / len(wanted) if wanted else 0.0
 
 
 def tune(rows: Sequence[Row]) -> float:
-    """The threshold of the best balanced accuracy on rows that are none of the people's sets
-    measured here.
-    """
+    """Return the threshold with the best balanced accuracy on rows outside these sets."""
     shared = np.array([overlap(row.claim, [row.premise]) for row in rows])
     gold, ones = np.array([row.label == 0 for row in rows]), np.ones(len(rows))
     return float(
@@ -326,5 +330,5 @@ def tune(rows: Sequence[Row]) -> float:
 
 
 def pooled(p: Sequence[float], gold: Sequence[bool]) -> dict[str, Any]:
-    """Reliability of p(support) over all sets together."""
+    """Return the reliability of p(support) over all sets together."""
     return {"n": len(p), **reliability(p, gold)}

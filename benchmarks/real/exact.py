@@ -1,5 +1,6 @@
-"""Count the claims of an answer about a country by the table of real facts, whatever judge labelled
-them.
+"""Count the claims of an answer about a country by the table of real facts, not by a judge.
+
+The metrics:
 
     table_true, table_false   distinct claims about the question's country that the table confirms
                               or contradicts; it decides only known forms of claims
@@ -26,8 +27,9 @@ OWN = ("its ", "the country", "this country", "the nation", "this nation")
 
 
 def exact_terms(feedback: Feedback) -> Mapping[str, Term]:
-    """Return the response's numerator and denominator of each metric; none if it failed, or if its
-    question is not one about a country of the table.
+    """Return the numerator and denominator of each metric.
+
+    The result is empty if the response failed or is not about a country of the table.
     """
     response = feedback.response
     names = _names().get(response.question.title)
@@ -35,7 +37,7 @@ def exact_terms(feedback: Feedback) -> Mapping[str, Term]:
         return {}
     labels = {one.target: one.label for one in feedback.verdicts if one.aspect == "fact"}
     seen, true, decided = set[str](), 0, 0
-    judged, excess = 0, 0  # a failed verdict is no verdict
+    judged, excess = 0, 0  # without failed verdicts
     for claim in feedback.claims:
         key = claim.text.casefold()
         says = table_says(claim.text, response.question.title)

