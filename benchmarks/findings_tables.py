@@ -128,7 +128,10 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
     rows = [
         [
             arm,
-            *(_mean(sets[(*own, default)[0]], metric, tier) for metric, tier, _, *own in columns),
+            *(
+                _mean(sets.get((*own, default)[0], {}), metric, tier)
+                for metric, tier, _, *own in columns
+            ),
             *([_seconds(seeds.get(arm, []))] if method in TIMED else []),
             *_settings(seeds.get(arm, []), common),
         ]

@@ -289,8 +289,8 @@ def outcomes(found: dict) -> str:
     ]
     return (
         markdown(["", *(HALVES.get(half, half) for half in halves), "both"], rates)
-        + "\n\n`p` is the confidence of a rule's outcome. Right answers by `p`, on the held-out"
-        " half:\n\n"
+        + "\n\n`p` estimates by rules how probable a right answer is. Right answers by `p`, on the"
+        " held-out half:\n\n"
         + markdown(["`p`", "the answer", "chat style", "EfficientQA"], right)
         + "\n\nThe next table shows the cost of `--judge-in-doubt` on the held-out half. It also"
         " counts the right answers that\nthe rules rejected and the judge sees.\n\n"
