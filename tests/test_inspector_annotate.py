@@ -199,7 +199,7 @@ def test_no_label_is_read_or_written_through_a_link(tmp_path: Path, name: str) -
     link.symlink_to(elsewhere / "rollouts.jsonl" if name.endswith("jsonl") else elsewhere)
     before, runs = (elsewhere / "rollouts.jsonl").read_bytes(), Runs(tmp_path / "runs")
     assert (
-        "is a link"
+        "is a symbolic link"
         in annotator(runs)({"given": {"place": ["tarven/1/0", 0], "label": "wrong"}})["error"]
     )
     assert (elsewhere / "rollouts.jsonl").read_bytes() == before
