@@ -90,12 +90,11 @@ def graded(
         frozenset(asked.get("sections", ANSWER_SECTIONS)),
         gold_optional=True,
     )
-    how: dict[str, Any] = {"max_new_tokens": asked.get("tokens", place.longest(questions))}
-    how |= {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
-    if majority := asked.get("majority"):
-        how |= {"greedy": False, "samples": majority}
-    rows = grade(generate(place.load(policy), questions, **how))
-    if majority:
+    longest, samples = asked.get("tokens", place.longest(questions)), asked.get("majority", 1)
+    how: dict[str, Any] = {"seed": asked.get("sampled", 0), "samples": samples}
+    how |= {"greedy": samples == 1 and "sampled" not in asked}
+    rows = grade(generate(place.load(policy), questions, max_new_tokens=longest, **how))
+    if samples > 1:
         rows = self_consistency(rows, grade)
     (folder / "rollouts.jsonl").unlink(missing_ok=True)
     with Store(folder) as store:
@@ -128,20 +127,20 @@ def start_folder(run: Run, root: Path) -> Path:
     return root / "start" / str(policy_hash(run.bench.path(run.identity["policy"])))
 
 
-def asked_of(
-    runs: Sequence[Run],
-    sets: Mapping[str, Any],
-    stages: Mapping[str, Mapping[str, str]],
-    inference: Mapping[str, Mapping[str, Any]],
-    split: str,
-    root: Path,
+def answers_by_arm(
+    runs: Sequence[Run], study: Mapping[str, Any], split: str, root: Path
 ) -> dict[str, dict[str, list[list[Answered]]]]:
     """Return arm -> question set -> the answers of each seed.
 
     The arm `START` is the initial policy of all runs. A policy gets the system prompt of its
     training. `START` gets the same one, or the bench's if trainings differ.
+
+    Args:
+        study: the content of `findings/METHOD.toml`.
+        split: "test", or another split that replaces it in every question set.
+        root: folder of the runs.
     """
-    place = runs[0].bench
+    place, stages = runs[0].bench, study.get("stage", {})
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
     systems = {run.entry.name: run.config.prompts.system for run in runs}
     systems |= {name: systems[of["of"]] for name, of in stages.items()}
@@ -150,7 +149,7 @@ def asked_of(
     # all runs must have the same initial policy
     [begun] = {run.identity["policy"] for run in runs}
     start = start_folder(runs[0], root)
-    for name, asked in sets.items():
+    for name, asked in study["asked"].items():
         if asked["split"] != "test" and split != "test":
             continue  # also held out: not for choosing settings
         arms = asked.get("arms")
@@ -162,11 +161,11 @@ def asked_of(
                 found.setdefault(arm, {}).setdefault(name, []).append(
                     answers(place, policy, asked, systems[arm], folder)
                 )
-        for arm, of in inference.items():
-            if name in of["asked"]:
-                own = {**asked, "majority": of["majority"]}
+        for arm, baseline in study.get("inference", {}).items():
+            if name in baseline["asked"]:
+                voted = {**asked, "majority": baseline["majority"]}
                 found.setdefault(arm, {})[name] = [
-                    answers(place, begun, own, systems[START], start)
+                    answers(place, begun, voted, systems[START], start)
                 ]
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
@@ -239,12 +238,12 @@ def _curve(folders: Sequence[Path], real: bool = False) -> dict[str, list[float 
                 [row[name]] if row.get(name) is not None else []
             )
     steps = sorted({step for values in found.values() for step in values})
-    told = {
+    series = {
         name: [_mean(values.get(step, [])) for step in steps]
         for name, values in found.items()
         if any(values.values())
     }
-    return {"step": steps, **told}
+    return {"step": steps, **series}
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -315,9 +314,8 @@ def main() -> None:
     if ended["failed"] or ended["status"] != "done":
         raise SystemExit("not all runs are done: the same command goes on")
     with use_threads(given.threads):
-        told = tomllib.loads(file.read_text())
-        also = (told.get("stage", {}), told.get("inference", {}))
-        found = asked_of(runs, told["asked"], *also, given.split, given.out)
+        study = tomllib.loads(file.read_text())
+        found = answers_by_arm(runs, study, given.split, given.out)
     checked = check(findings, found)
     show(checked)
     if given.figures:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.credit.tokens import words
-from workbench.methods import checks_needed, method_configs, reward_fns
+from workbench.methods import METHODS, checks_needed, method_configs, reward_fns
 from workbench.pipeline import grade, rescore
 from workbench.runs.store import Store, iter_feedback
 from workbench.types import Feedback, Response, Verdict
@@ -94,7 +94,7 @@ def main() -> None:
     given = parser.parse_args()
     found = {
         "date": date.today().isoformat(),
-        "methods": 5,
+        "methods": len(METHODS),
         "runs": [measure(count) for count in given.rows],
     }
     print(json.dumps(found, indent=1))

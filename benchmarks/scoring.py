@@ -34,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.scripted_judge import JudgeServer  # noqa: E402
 from benchmarks.served import serving  # noqa: E402
 from tests.helpers.score_helpers import reply, responses, write  # noqa: E402
+from workbench.methods import METHODS  # noqa: E402
 
 DELAY, IN_FLIGHT, CLAIMS = 0.05, 64, 19
 
@@ -228,7 +229,7 @@ def replay(folder: Path, size: int) -> dict[str, Any]:
     run = measure(folder, write(folder / "replay.jsonl", rows), "all", "")
     return {
         "rows": size,
-        "methods": 5,
+        "methods": len(METHODS),
         "claims": run["summary"]["claims"],
         **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")},
     }

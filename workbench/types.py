@@ -110,8 +110,9 @@ class Failure:
 
 
 class WorkbenchError(ValueError):
-    """An error that the user can fix. Its message is one line and names the remedy. A command that
-    raises it ends with the exit code `code`.
+    """An error that the user can fix. Its message is one line and names the remedy.
+
+    A command that raises it ends with the exit code `code`.
     """
 
     code = 2

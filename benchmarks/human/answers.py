@@ -176,7 +176,7 @@ def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
 
     `agreement` is balanced accuracy without the possibly correct answers.
     """
-    told: dict[str, Any] = {
+    results: dict[str, Any] = {
         "predictions": len(rows),
         "questions": len({row.question for row in rows}),
     }
@@ -191,14 +191,14 @@ def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
         gold = np.array([row.said == "definitely correct" for row in definite])
         said_yes = np.array([match(row.prediction, row.gold, row.question) for row in definite])
         groups = [row.question for row in definite]
-        told[name] = {
+        results[name] = {
             "accepted": {
                 said: stats.wilson(sum(some), len(some)) for said, some in accepted.items()
             },
             "agreement": stats.interval(partial(stats.balanced, gold, said_yes), groups, seed),
             "accuracy": stats.interval(partial(stats.accuracy, gold == said_yes), groups, seed),
         }
-    return told
+    return results
 
 
 def measure_abstention(folder: Path, limit: int | None) -> dict[str, Any]:

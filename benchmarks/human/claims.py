@@ -75,24 +75,24 @@ def pairs(
 def measure(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
     biographies = [one for one in read(folder) if one.facts][:limit]
     extractors: dict[str, Extract] = {"rules": rules(), "sentences": by_sentence}
-    told: dict[str, Any] = {
+    results: dict[str, Any] = {
         "responses": len(biographies),
         "human_facts": sum(len(one.facts) for one in biographies),
     }
     for name, extractor in extractors.items():
         found = extractor([one.response for one in biographies])
         texts = [[claim.text for claim in claims.claims] for claims in found]
-        told[name] = {"claims": sum(map(len, texts))}
+        results[name] = {"claims": sum(map(len, texts))}
         for threshold in THRESHOLDS:
-            told[name][f"F1 ≥ {threshold}"] = _against(biographies, texts, threshold, seed)
-    return told
+            results[name][f"F1 ≥ {threshold}"] = _against(biographies, texts, threshold, seed)
+    return results
 
 
 def measure_halves(
     folder: Path, seed: int, half: Callable[[str], int], names: Sequence[str]
 ) -> dict[str, Any]:
     """Measure the claims by rules on each half of the people."""
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for which, name in enumerate(names):
         some = [
             one for one in read(folder) if one.facts and half(one.response.question.title) == which
@@ -102,11 +102,15 @@ def measure_halves(
             for found in rules()([one.response for one in some])
         ]
         facts = sum(len(one.facts) for one in some)
-        told[name] = {"responses": len(some), "claims": sum(map(len, texts)), "human_facts": facts}
-        told[name] |= {
+        results[name] = {
+            "responses": len(some),
+            "claims": sum(map(len, texts)),
+            "human_facts": facts,
+        }
+        results[name] |= {
             f"F1 ≥ {threshold}": _against(some, texts, threshold, seed) for threshold in THRESHOLDS
         }
-    return told
+    return results
 
 
 def _against(
@@ -157,8 +161,8 @@ def _factscore(
         "people": lambda w: float(w @ theirs_R / w.sum()),
         "mean_absolute_difference": lambda w: float(w @ abs(ours_R - theirs_R) / w.sum()),
     }
-    told = {
+    results = {
         name: stats.interval(statistic, [row[2] for row in rows], seed)
         for name, statistic in means.items()
     }
-    return {"n": len(rows), **told}
+    return {"n": len(rows), **results}

@@ -207,7 +207,7 @@ def measure(
     `before` and `first` depend only on the file. `now` has the labelled ones of today's claims;
     `unread` counts the others.
     """
-    known, told = labels(file), {}
+    known, results = labels(file), {}
     for name, draws in GROUPS.items():
         samples = [sample(folder, draw) for draw in draws]
         responses = [one for some in samples for one in some]
@@ -220,14 +220,14 @@ def measure(
             [row for row in some if row["claim"] in texts]
             for some, texts in zip(rows, made, strict=True)
         ]
-        told[name] = {
+        results[name] = {
             "responses": len(responses),
             "before": _wrong(_made(rows, "before"), seed),
             "first": _wrong(_made(rows, "first"), seed),
             "now": {**_wrong(now, seed), "unread": sum(map(len, made)) - sum(map(len, now))},
         }
-        told[name]["draws"] = [_draw(some, known, seed) for some in samples]
-    return told
+        results[name]["draws"] = [_draw(some, known, seed) for some in samples]
+    return results
 
 
 def _draw(

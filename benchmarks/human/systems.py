@@ -27,12 +27,12 @@ SYSTEMS = ("chatgpt", "gpt4")
 MATCHED = 0.6  # least word F1 at which a claim matches a statement
 
 Statement = tuple[str, bool]  # its text, and whether people call it supported
-Told = tuple[str, str, str, tuple[Statement, ...]]  # system, question, response, statements
+Labelled = tuple[str, str, str, tuple[Statement, ...]]  # system, question, response, statements
 
 
-def refchecker(folder: Path, setting: str) -> list[Told]:
+def refchecker(folder: Path, setting: str) -> list[Labelled]:
     """Return the responses of both systems in one setting, without those that have no triplet."""
-    told = []
+    rows = []
     for system in SYSTEMS:
         for row in json.loads(
             (folder / "refchecker" / f"{setting}_{system}_answers.json").read_text(encoding="utf-8")
@@ -41,11 +41,11 @@ def refchecker(folder: Path, setting: str) -> list[Told]:
                 (" ".join(one["triplet"]), one["human_label"] == "Entailment")
                 for one in row["claude2_response_kg"]
             )
-            told += [(system, row["id"], row["response"], made)] if made else []
-    return told
+            rows += [(system, row["id"], row["response"], made)] if made else []
+    return rows
 
 
-def factscore(folder: Path) -> list[Told]:
+def factscore(folder: Path) -> list[Labelled]:
     """Return the biographies by three systems, with the facts that people labelled."""
     return [
         (
@@ -64,14 +64,14 @@ def factscore(folder: Path) -> list[Told]:
 Score = tuple[str, str, float | None]  # system, question, share of supported statements
 
 
-def by_people(rows: Sequence[Told]) -> list[Score]:
+def by_people(rows: Sequence[Labelled]) -> list[Score]:
     return [
         (system, asked, float(np.mean([right for _, right in made])))
         for system, asked, _, made in rows
     ]
 
 
-def by_claims(rows: Sequence[Told]) -> list[Score]:
+def by_claims(rows: Sequence[Labelled]) -> list[Score]:
     """Return the share of supported claims; None if no claim matches a statement."""
     responses = [
         Response(str(i), Question(asked, "", title=asked), text)
@@ -92,19 +92,19 @@ def _texts(ours: Sequence[Any], theirs: Sequence[Statement]) -> tuple[list[str],
     return [claim.text for claim in ours], [text for text, _ in theirs]
 
 
-def measure_set(rows: Sequence[Told], seed: int) -> dict[str, Any]:
+def measure_set(rows: Sequence[Labelled], seed: int) -> dict[str, Any]:
     """Return each system's score by human labels and by our claims, and the pairs in the same
     order.
     """
     scores = {"people": by_people(rows), "ours": by_claims(rows)}
-    told = {
+    scored = {
         system: {
             name: _mean([one for one in each if one[0] == system], seed)
             for name, each in scores.items()
         }
         for system in sorted({row[0] for row in rows})
     }
-    return {"systems": told, "pairs": _pairs(told)}
+    return {"systems": scored, "pairs": _pairs(scored)}
 
 
 def _mean(rows: Sequence[Score], seed: int) -> dict[str, Any]:
@@ -128,6 +128,6 @@ def measure(folder: Path, seed: int) -> dict[str, Any]:
         "FActScore": factscore(folder),
         **{f"RefChecker, {name}": refchecker(folder, name) for name in SETTINGS},
     }
-    told = {name: measure_set(rows, seed) for name, rows in sets.items()}
-    pairs = {name: sum(one["pairs"][name] for one in told.values()) for name in ("n", "same")}
-    return {**told, "pairs of systems in people's order": pairs}
+    results = {name: measure_set(rows, seed) for name, rows in sets.items()}
+    pairs = {name: sum(one["pairs"][name] for one in results.values()) for name in ("n", "same")}
+    return {**results, "pairs of systems in people's order": pairs}

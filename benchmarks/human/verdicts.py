@@ -211,7 +211,7 @@ def measure(
     }
     best = shared >= thresholds[max(rivals, key=lambda name: rivals[name])]
 
-    def told(statistic: stats.Statistic) -> dict[str, float | None]:
+    def interval(statistic: stats.Statistic) -> dict[str, float | None]:
         return stats.interval(statistic, groups, seed)
 
     by_p, by_overlap = stats.auroc(gold, p), stats.auroc(gold, shared)
@@ -219,39 +219,39 @@ def measure(
         "n": len(given),
         "groups": len(set(groups)),
         "labels": {name: int((label == number).sum()) for number, name in enumerate(LABELS)},
-        "balanced_accuracy": told(partial(stats.balanced, gold, said)),
-        "balanced_accuracy_at_half": told(partial(stats.balanced, gold, p >= 0.5)),
-        "balanced_accuracy_of_label_correct": told(partial(stats.balanced, gold, correct)),
-        "auroc": told(by_p),
-        "accuracy": told(partial(stats.accuracy, gold == said)),
-        "ece": told(partial(stats.ece, p, gold)),
+        "balanced_accuracy": interval(partial(stats.balanced, gold, said)),
+        "balanced_accuracy_at_half": interval(partial(stats.balanced, gold, p >= 0.5)),
+        "balanced_accuracy_of_label_correct": interval(partial(stats.balanced, gold, correct)),
+        "auroc": interval(by_p),
+        "accuracy": interval(partial(stats.accuracy, gold == said)),
+        "ece": interval(partial(stats.ece, p, gold)),
         "windows": sum(check.windows for check in checks),
         "all_supported": {
             "balanced_accuracy": 0.5,
-            "accuracy": told(partial(stats.accuracy, gold)),
+            "accuracy": interval(partial(stats.accuracy, gold)),
         },
         "overlap": {
             name: {
                 "threshold": at,
-                "balanced_accuracy": told(partial(stats.balanced, gold, shared >= at)),
+                "balanced_accuracy": interval(partial(stats.balanced, gold, shared >= at)),
             }
             for name, at in thresholds.items()
         },
         "minus_overlap": {
-            "balanced_accuracy": told(
+            "balanced_accuracy": interval(
                 lambda w: stats.balanced(gold, said, w) - stats.balanced(gold, best, w)
             ),
-            "auroc": told(lambda w: by_p(w) - by_overlap(w)),
+            "auroc": interval(lambda w: by_p(w) - by_overlap(w)),
         },
     }
-    found["overlap"]["auroc"] = told(by_overlap)
+    found["overlap"]["auroc"] = interval(by_overlap)
     if len(set(label.tolist())) == 3:
         top = triples.argmax(axis=1)
         right = {
             "accuracy": partial(stats.accuracy, label == top),
             "balanced_accuracy": partial(stats.balanced, label, top),
         }
-        found["three_way"] = {name: told(statistic) for name, statistic in right.items()}
+        found["three_way"] = {name: interval(statistic) for name, statistic in right.items()}
     return found, p.tolist(), gold.tolist()
 
 
@@ -267,10 +267,12 @@ def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any
         p, ones = np.array([check.support for check in checks], dtype=float), np.ones(len(some))
         correct = np.array([verifier.label(check) == "correct" for check in checks], dtype=bool)
         said = {"balanced_accuracy": p >= verifier.settings.split, "of_label_correct": correct}
-        told: dict[str, float | None] = dict.fromkeys((*said, "auroc"))
+        scores: dict[str, float | None] = dict.fromkeys((*said, "auroc"))
         if len(set(gold.tolist())) == 2:
-            told = {key: stats.number(stats.balanced(gold, one, ones)) for key, one in said.items()}
-            told["auroc"] = stats.number(stats.auroc(gold, p)(ones))
+            scores = {
+                key: stats.number(stats.balanced(gold, one, ones)) for key, one in said.items()
+            }
+            scores["auroc"] = stats.number(stats.auroc(gold, p)(ones))
         counts: dict[str, float | None] = {
             "supported": int(gold.sum()),
             "called_correct": int(correct.sum()),
@@ -279,7 +281,7 @@ def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any
         found[name] = {
             "n": len(some),
             "claims": len({same(pair.claim) for pair in some}),
-            **told,
+            **scores,
             **counts,
         }
     found[HALVES[1]]["left_out"] = given.left_out

@@ -193,8 +193,7 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
         )
     except OSError as error:
         raise WorkbenchError(
-            f"cannot listen at port {config.port or 'any'} ({error_line(error)}): name another"
-            " --port"
+            f"the inspector cannot start ({error_line(error)}): name another --port"
         ) from error
     # gradio may continue after a failed start, and would then serve without the guard
     assert app.state.guarded is app.middleware_stack

@@ -31,13 +31,15 @@ def outcome_of(feedback: Feedback) -> str | None:
 def outcome_failed(feedback: Feedback) -> bool:
     """Return whether a response should have an outcome but has none.
 
-    An outcome is expected if the question has gold answers, if there is an outcome verdict, or if
-    the extraction failed.
+    An outcome is expected if the question has gold answers or there is an outcome verdict, but not
+    if this verdict says that an input is missing (`LACKING`). A failed extraction counts too.
     """
+    if feedback.error is not None or outcome_of(feedback) is not None:
+        return feedback.error is not None
     verdict = feedback.verdict("outcome")
-    lacking = verdict is not None and verdict.error is not None and verdict.error.kind in LACKING
-    expected = bool(feedback.response.question.answers) or (verdict is not None and not lacking)
-    return outcome_of(feedback) is None and (expected or feedback.error is not None)
+    if verdict is None:
+        return bool(feedback.response.question.answers)
+    return verdict.error is None or verdict.error.kind not in LACKING
 
 
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:

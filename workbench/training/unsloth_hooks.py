@@ -33,29 +33,25 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
     Raises:
         WorkbenchError: the config has such settings, and Unsloth is required or already imported.
     """
-    if (
-        config.importance_sampling != "trajectory"
-        and not config.entropy
-        and not config.self_certainty
-        and not config.redraws
-        and config.vllm == "none"
-        and int(os.environ.get("WORLD_SIZE", "1")) == 1
-    ):
+    lacking = {
+        "grpo.importance_sampling=trajectory": config.importance_sampling == "trajectory",
+        "grpo.entropy": config.entropy,
+        "grpo.self_certainty": config.self_certainty,
+        "grpo.redraws": config.redraws,
+        "grpo.vllm": config.vllm != "none",
+        "several processes": int(os.environ.get("WORLD_SIZE", "1")) > 1,
+    }
+    used = ", ".join(name for name, value in lacking.items() if value)
+    if not used:
         return unsloth
-    missing = (
-        "has no trajectory ratio, no entropy bonus, no self-certainty, no redraws, no colocated"
-        " vLLM and no sampling by several processes"
-    )
-    settings = (
-        "use importance_sampling=token, entropy=0, self_certainty=false, redraws=0, vllm=none"
-        " and one process"
-    )
     if unsloth:
-        raise WorkbenchError(f"Unsloth's trainer {missing}: leave unsloth out, or {settings}")
+        raise WorkbenchError(
+            f"Unsloth's trainer lacks {used}: leave unsloth out, or these settings"
+        )
     if "unsloth" in sys.modules:
         raise WorkbenchError(
-            f"Unsloth was imported in this process, and its trainer {missing}: train in a separate"
-            f" process, or {settings}"
+            f"Unsloth was imported in this process, and its trainer lacks {used}: train in a"
+            " separate process, or leave these settings out"
         )
     return False
 
