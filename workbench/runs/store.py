@@ -96,9 +96,9 @@ class Store:
         hashes = dict(self._hashes[name])
         for row in rows:
             if row["id"] not in hashes:
-                hashes[row["id"]] = _hash(row)
+                hashes[row["id"]] = json_digest(row)
                 new[row["id"]] = row
-            elif hashes[row["id"]] != _hash(row):
+            elif hashes[row["id"]] != json_digest(row):
                 stored = new.get(row["id"]) or next(
                     r for r in iter_rows(self.folder / name) if r["id"] == row["id"]
                 )
@@ -202,32 +202,32 @@ def read_passages(folder: Path | str) -> dict[str, Passage]:
     return {row["id"]: Passage(row["id"], row["title"], row["text"]) for row in rows}
 
 
-def question_key(question: Question) -> int:
+def question_key(question: Question) -> str:
     """Return a hash of a question's content, which is the same in every process."""
-    return _hash(_question_row(question))
+    return json_digest(_question_row(question))
 
 
-def passage_key(passage: Passage) -> int:
+def passage_key(passage: Passage) -> str:
     """Return a hash of a passage's id, title and text, which is the same in every process."""
-    return _hash(_passage_row(passage))
+    return json_digest(_passage_row(passage))
 
 
-def stored_questions(folder: Path | str) -> dict[str, int]:
+def stored_questions(folder: Path | str) -> dict[str, str]:
     """Return question id -> `question_key` of the stored questions.
 
     Raises:
         WorkbenchError: the file has another format.
     """
-    return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / QUESTIONS)}
+    return {row["id"]: json_digest(row) for row in _stored_rows(Path(folder) / QUESTIONS)}
 
 
-def stored_passages(folder: Path | str) -> dict[str, int]:
+def stored_passages(folder: Path | str) -> dict[str, str]:
     """Return passage id -> `passage_key` of the stored passages.
 
     Raises:
         WorkbenchError: the file has another format.
     """
-    return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / PASSAGES)}
+    return {row["id"]: json_digest(row) for row in _stored_rows(Path(folder) / PASSAGES)}
 
 
 def _stored_rows(path: Path) -> Iterator[JsonObject]:
@@ -267,11 +267,6 @@ def _check_format(path: Path) -> None:
         raise WorkbenchError(
             f"'{path}' is not a file of stored feedback: use another folder, or rename that file"
         )
-
-
-def _hash(row: JsonMapping) -> int:
-    # not Python's `hash`, which differs between processes: Ray's workers compare these values
-    return int(json_digest(row, 16), 16)
 
 
 def _conflict(what: str, stored: JsonMapping, row: JsonMapping) -> str:

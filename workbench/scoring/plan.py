@@ -163,7 +163,7 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 
 
 def score_in_actor(
-    options: Options, judged: bool, known: dict[str, int]
+    options: Options, judged: bool, known: dict[str, str]
 ) -> Callable[[list[Item]], Scored]:
     """Load the judge in a Ray actor, and return the function that scores a list of rows there.
 
@@ -178,7 +178,7 @@ def score_in_actor(
     return plan(configs, checks_of(options, search), options.method == "all")[1].score
 
 
-def evidence(options: Options, known: dict[str, int] | None = None) -> "Evidence | None":
+def evidence(options: Options, known: dict[str, str] | None = None) -> "Evidence | None":
     """Return a search over the passages of `--store` or `--passages`; None without these options.
 
     Args:
@@ -218,7 +218,7 @@ class Evidence:
     """
 
     search: Search
-    known: dict[str, int]
+    known: dict[str, str]
 
     def __call__(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None

@@ -81,7 +81,7 @@ class Reader:
     columns: Mapping[str, str] = field(default_factory=dict)
     tokenize: Tokenize | None = None
     recognise: Callable[[Question], Question] | None = None
-    known: dict[str, int] = field(default_factory=dict)
+    known: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def questions(self) -> Mapping[str, Question]:
@@ -103,7 +103,7 @@ class Reader:
         question = item.response.question
         if self.recognise:
             question = self.recognise(question)
-        key = question_key(question) if question.id else 0
+        key = question_key(question) if question.id else ""
         if not question.id or self.known.setdefault(question.id, key) != key:
             # equal questions get equal ids
             value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
