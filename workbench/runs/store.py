@@ -157,7 +157,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
     """Replace the stored row that has the id of `feedback`, or append a row if there is none.
 
     With `remove`, the stored row is deleted instead. The whole file is rewritten, so use this for
-    small stores only.
+    small stores only. If the process is killed, both rows may be left; the later one counts.
     """
     # appended first: if the process is killed, both rows may remain, and the later row counts
     if not remove:
