@@ -63,6 +63,8 @@ def test_measures_by_hand() -> None:
     assert best_threshold([(0.1, 0.0), (0.2, 0.0), (0.3, 1.0)]) == 0.2
     # both claims at .5 are called alike, so 2 of 4 are right there, and 3 at .2
     assert best_threshold([(0.2, 0.0), (0.5, 0.0), (0.5, 1.0), (0.9, 1.0)]) == 0.2
+    # all are best called true: no value is a threshold
+    assert best_threshold([(0.2, 1.0), (0.9, 1.0)]) == best_threshold([(0.2, 1.0), (0.9, 0.0)]) == 0
 
 
 def test_what_measures_has_each_claim_once_and_as_many_true_as_false() -> None:

@@ -191,10 +191,11 @@ def accuracy_and_f1(
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:
     """Return the threshold on the value with the best accuracy for (value, target) pairs.
 
-    Of several best thresholds, the lowest is returned; 0.5 if there are no pairs.
+    Of several best thresholds, the lowest is returned: 0 if it is best to call every claim true.
+    0.5 if there are no pairs.
     """
-    best, most = 0.5, -1
     right = sum(target == 1 for _, target in pairs)  # if every claim is called true
+    best, most = (0.0 if pairs else 0.5), right
     for value, equal in groupby(sorted(pairs), key=itemgetter(0)):
         right += sum(1 if target == 0 else -1 for _, target in equal)
         if right > most:
