@@ -4,7 +4,7 @@ leaves out counted.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from tests.test_formats import names
@@ -83,7 +83,7 @@ def balanced(card: Card, rows: Sequence[Any], used: int) -> None:
     """Rows, questions and samples add up."""
     assert sum(card.rows.values()) == len(rows)
     assert sum(card.dropped_samples.values()) == card.samples - used
-    assert json.loads(json.dumps(card.to_row())) == card.to_row() and card.to_row().keys() == names(
+    assert json.loads(json.dumps(asdict(card))) == asdict(card) and asdict(card).keys() == names(
         "card"
     )
     made = {row.question.id for row in rows}

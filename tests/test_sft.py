@@ -3,7 +3,7 @@ that are resumed.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +173,7 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
     out.mkdir()
     stage = offline_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
     assert stage.name == "cold_start" and stage.run(Job(policy, out, 1)) == "done"
-    assert read_json(out / "card.json") == card.to_row()
+    assert read_json(out / "card.json") == asdict(card)
     assert not (out / "policy" / "adapter_config.json").exists()
     train_offline(config, GOOD, policy, tmp_path / "adapter", seed=1)
     merged, adapted, start = (

@@ -164,7 +164,10 @@ def test_an_id_means_one_thing(tmp_path: Path) -> None:
 
 def test_keys_of_stored_content_are_the_same_in_every_process(tmp_path: Path) -> None:
     append_feedback(tmp_path, feedbacks())
-    code = "import sys; from workbench.runs import store; print(store.stored_passages(sys.argv[1]))"
+    code = (
+        "import sys; from workbench.runs import store;"
+        " print(store.stored_keys(sys.argv[1], store.PASSAGES))"
+    )
     shown = {
         subprocess.run(
             [sys.executable, "-c", code, str(tmp_path)],

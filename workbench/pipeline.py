@@ -14,6 +14,7 @@ from workbench.credit.attribute import LARGEST, assign_token_rewards
 from workbench.text.sentences import sentences
 from workbench.types import (
     OF_CLAIMS,
+    Batch,
     Checked,
     Checks,
     Claims,
@@ -163,7 +164,7 @@ def _with_gold(outcome: Verify) -> Verify:
     Other questions get no verdict.
     """
 
-    def run(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def run(batch: Batch) -> list[Checked]:
         with_gold = [bool(response.question.answers) for response, _ in batch]
         checked = iter(
             outcome([pair for pair, has_gold in zip(batch, with_gold, strict=True) if has_gold])

@@ -12,8 +12,9 @@ Conventions:
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 JsonObject = dict[str, Any]
@@ -300,10 +301,7 @@ class Cost:
     seconds: float = 0.0  # sum of the calls' durations, also of calls that run in parallel
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(*(getattr(self, name) + getattr(other, name) for name in COSTS))
-
-
-COSTS = tuple(field.name for field in fields(Cost))
+        return Cost(*map(operator.add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)
@@ -465,7 +463,8 @@ def _reward(row: JsonMapping) -> Reward:
 # The functions of the pipeline. Each takes a batch and returns one result per item, in order.
 Judge = Callable[[Sequence[Prompt]], list[Reply]]
 Extract = Callable[[Sequence[Response]], list[Claims]]
-Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
+Batch = Sequence[tuple[Response, Claims]]  # the argument of a `Verify`
+Verify = Callable[[Batch], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
 Grade = Callable[[Sequence[Response]], list[Feedback]]  # extract, verify and reward
 Write = Callable[[Sequence[Question]], list[Feedback]]  # writes planned answers (FoRAG)

@@ -23,7 +23,7 @@ def export(
     ],
     merged: Annotated[
         Path | None,
-        Option("--merged", metavar="DIR", help="New folder for safetensors, tokenizer and card."),
+        Option(metavar="DIR", help="New folder for safetensors, tokenizer and card."),
     ] = None,
     claims: Annotated[
         Path | None,

@@ -58,7 +58,6 @@ JudgeCache = Annotated[
 JudgeOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--judge-option",
         metavar="KEY=VALUE",
         help="Field of each request to the endpoint, such as reasoning_effort=low; VALUE is JSON or"
         " a text, and null removes a field; repeatable.",
@@ -67,7 +66,6 @@ JudgeOption = Annotated[
 JudgeTokens = Annotated[
     int | None,
     typer.Option(
-        "--judge-tokens",
         min=1,
         help=f"Maximum tokens of a reply of the endpoint, thoughts included; default: {TOKENS}.",
     ),

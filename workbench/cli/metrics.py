@@ -1,7 +1,5 @@
 """`workbench metrics`: print the factuality metrics of one or two feedback files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +24,7 @@ from workbench.cli.frame import (
     text,
 )
 from workbench.cli.judge_options import judge_options
+from workbench.experiments.compare import known
 from workbench.metrics import RATES, SIMPLEQA, compare_files, read_rows
 from workbench.metrics.claims import K
 from workbench.metrics.hacks import SHARES
@@ -159,7 +158,7 @@ def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge
 
 def _figures(
     feedback: Path, other: Path | None, result: JsonMapping, sections: Sequence[str]
-) -> dict[str, Figure]:
+) -> "dict[str, Figure]":
     """Return figures by file name: the comparison of two files, and the reward hacks by step."""
     figures: dict[str, Figure] = {}
     if other is not None:
@@ -220,11 +219,7 @@ def _print(result: JsonMapping) -> None:
 
 def _names(result: JsonMapping) -> list[str]:
     """Return the names of metrics that have a value: outcome rates, then metrics of claims."""
-    names = [
-        name
-        for name, cell in result.items()
-        if isinstance(cell, Mapping) and cell.get("value") is not None and name not in REASONS
-    ]
+    names = [name for name in known(result) if name not in REASONS]
     return sorted(names, key=lambda name: name not in (*RATES, *SIMPLEQA))
 
 

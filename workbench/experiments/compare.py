@@ -81,7 +81,17 @@ def compare(
     named = _named([_read(path, options) for path in paths])
     trained = {name: group[0].settings for name, group in named.items() if group[0].method}
     result: JsonObject = {
-        "rows": [_row(name, group, options) for name, group in named.items()],
+        "rows": [
+            {
+                "name": name,
+                "method": group[0].method,
+                "seeds": sorted(one.seed for one in group if one.method),
+                "runs": [str(one.path) for one in group],
+                "cost": _sum(one.cost for one in group),
+                "metrics": {key: _metrics(group, key, options) for key in group[0].sets},
+            }
+            for name, group in named.items()
+        ],
         "differences": {
             key: {name: settings.get(key) for name, settings in trained.items()}
             for key in differing(list(trained.values()))
@@ -134,7 +144,7 @@ def _read(path: Path, options: Settings) -> Evaluated:
     folder = path / EVALUATION
     cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
     config = read_json(path / "config.json") or {}
-    settings = dict(flat({key: config[key] for key in config if key not in APART}))
+    settings = flat({key: config[key] for key in config if key not in APART})
     kinds = settings.get("prompts.eval_kinds")  # runs with other kinds have other questions
     split = summary["after"]["split"] + (f" ({kinds})" if kinds else "")
     sets = {split: (summary["after"]["greedy"], folder / AFTER)}
@@ -167,17 +177,6 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
     return named
 
 
-def _row(name: str, group: Group, options: Settings) -> JsonObject:
-    return {
-        "name": name,
-        "method": group[0].method,
-        "seeds": sorted(one.seed for one in group if one.method),
-        "runs": [str(one.path) for one in group],
-        "cost": _sum(one.cost for one in group),
-        "metrics": {key: _metrics(group, key, options) for key in group[0].sets},
-    }
-
-
 def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
     total = Counter[str]()
     for cost in costs:
@@ -191,8 +190,8 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     If the answers of a seed are not stored, the values are means over the seeds, without intervals.
     """
     if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
-        return _known(over_runs(rows, options))
-    reports = [_known(one.sets[key][0]) for one in group]
+        return known(over_runs(rows, options))
+    reports = [known(one.sets[key][0]) for one in group]
     cells = {}
     for name, cell in reports[0].items():
         values = [report[name]["value"] for report in reports if name in report]
@@ -202,7 +201,7 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     return cells
 
 
-def _known(report: JsonMapping) -> JsonObject:
+def known(report: JsonMapping) -> JsonObject:
     """Return the metrics of a report whose value is not None."""
     return {
         name: cell
@@ -234,4 +233,4 @@ def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
     if not all((*runs, *others)):
         remedy = "`workbench evaluate RUN --split NAME --out FILE` stores them"
         return {"reason": f"an earlier version did not store the answers; {remedy}"}
-    return _known(paired_runs(runs, others, options)) or {"reason": "no question is common"}
+    return known(paired_runs(runs, others, options)) or {"reason": "no question is common"}

@@ -62,11 +62,12 @@ def write_page(result: JsonMapping, out: Path) -> None:
 
 def _table(key: str, rows: Sequence[JsonMapping], result: JsonMapping) -> str:
     """Return the HTML table of the question set `key`: a row for each policy, with its cost."""
-    own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
-    cells = {
-        name: {**metrics, **({} if "before" in key else _cost(rows, name))}
-        for name, metrics in own.items()
-    }
+    cells = {}
+    for row in rows:
+        if key in row["metrics"]:
+            cost = {} if "before" in key else row["cost"]
+            costs = {name: {"value": value} for name, value in cost.items()}
+            cells[row["name"]] = {**row["metrics"][key], **costs}
     columns = _columns(cells.values())
     shown = [name for name in columns if name in SHOWN or "@" in name]
     best = {name: _best(name, cells) for name in columns}
@@ -88,11 +89,6 @@ def _columns(tables: Iterable[JsonMapping]) -> list[str]:
     """Return the names of all metrics in `tables`. Metrics in `SHOWN` come first."""
     names = dict.fromkeys(name for metrics in tables for name in metrics)
     return sorted(names, key=lambda name: SHOWN.index(name) if name in SHOWN else len(SHOWN))
-
-
-def _cost(rows: Sequence[JsonMapping], name: str) -> dict[str, JsonMapping]:
-    (cost,) = (row["cost"] for row in rows if row["name"] == name)
-    return {key: {"value": value} for key, value in cost.items()}
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
@@ -137,9 +133,8 @@ def _paired(result: JsonMapping) -> str:
         )
         for name, tests in pairs.items()
     ]
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     title = f"Differences to {result.get('against')}, paired by question and seed"
-    return _html(title, f"<th>row</th>{head}", lines) if columns else ""
+    return _html(title, _heads("row", *columns), lines) if columns else ""
 
 
 def _settings(differences: Mapping[str, JsonMapping]) -> str:
@@ -149,8 +144,11 @@ def _settings(differences: Mapping[str, JsonMapping]) -> str:
         + "".join(f"<td>{escape(str(values.get(name, '')))}</td>" for name in names)
         for key, values in differences.items()
     ]
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    return _html("Settings that differ", f"<th>setting</th>{head}", lines)
+    return _html("Settings that differ", _heads("setting", *names), lines)
+
+
+def _heads(*names: str) -> str:
+    return "".join(f"<th>{escape(name)}</th>" for name in names)
 
 
 def _html(title: str, head: str, lines: Sequence[str]) -> str:

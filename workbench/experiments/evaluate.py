@@ -1,7 +1,5 @@
 """Evaluate a policy: outcome rates and claim metrics, greedy and sampled, by tier and kind."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -234,7 +232,7 @@ def report(
 
 def compare(
     reports: Mapping[str, JsonMapping], mode: str = "greedy", tiers: Sequence[str] = ()
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Return the reports of several policies as a table of percentages, by tier and policy.
 
     The tier "all" is first and has 95 % intervals. The tiers in `tiers` follow in that order, then

@@ -47,7 +47,7 @@ def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
         return {"note": "No selected run has an evaluation before and after training."}
     n, split = (next(iter(reports.values())).get(key) for key in ("n", "split"))
     tables = [{"head": ["", *reports], "rows": rows}]
-    settings = [dict(flat(config)) for config in configs.values()]
+    settings = [flat(config) for config in configs.values()]
     if keys := differing(list(configs.values())):
         rows = [[key, *(str(one.get(key, "")) for one in settings)] for key in keys]
         tables.append({"head": ["Setting", *(named[name] for name in names)], "rows": rows})

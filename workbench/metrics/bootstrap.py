@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench.metrics.confidence import NO_ANSWERS, Ranked, areas
+from workbench.runs.rows import finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,7 +136,7 @@ def intervals(
     pieces = draws(count, len(answers.right), resamples=resamples, seed=seed, runs=runs)
     samples_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
     return {
-        name: {"value": number(value), **interval(samples_R, value), "n": n}
+        name: {"value": finite(value), **interval(samples_R, value), "n": n}
         for name, value, samples_R, n in zip(names, values_M, samples_RM.T, counts, strict=True)
     }
 
@@ -180,9 +181,9 @@ def paired(
     columns = zip(names, a_M, b_M, diffs_M, samples_RM.T, counts, strict=True)
     return {
         name: {
-            "value": number(value),
-            "other": number(other),
-            "diff": number(diff),
+            "value": finite(value),
+            "other": finite(other),
+            "diff": finite(diff),
             **interval(samples_R, diff),
             "p": _p_value(samples_R, diff, n),
             "n": n,
@@ -233,8 +234,3 @@ def _p_value(samples_R: np.ndarray, value: float, questions: int) -> float | Non
     # difference this small counts as 0.
     tail = min((known_D <= 1e-12).sum(), (known_D >= -1e-12).sum())
     return min(1.0, max(2 * (int(tail) + 1) / (len(known_D) + 1), 2.0 ** (1 - questions)))
-
-
-def number(value: float | None) -> float | None:
-    """Return `value` as a Python float; None for None and NaN, because JSON has no NaN."""
-    return None if value is None or value != value else float(value)

@@ -13,8 +13,6 @@ states. `agreement` compares the label from samples with the true label.
 * Both leave out samples that could not be graded.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +60,7 @@ class Probed:
         """Return the number of samples with this outcome; None counts ungraded samples."""
         return sum(sample.outcome == outcome for sample in self.samples)
 
-    def first(self, k: int) -> Probed:
+    def first(self, k: int) -> "Probed":
         """Return a copy that has only the first k samples."""
         return Probed(self.question_id, self.samples[:k], self.exposures)
 
@@ -114,7 +112,7 @@ class Probed:
         }
 
     @staticmethod
-    def from_row(row: JsonMapping) -> Probed:
+    def from_row(row: JsonMapping) -> "Probed":
         """Return the `Probed` from which `to_row` made this row."""
         distinct = [Sample(stored["answer"], stored["outcome"]) for stored in row["given"]]
         samples = tuple(distinct[index] for index in row["drawn"])

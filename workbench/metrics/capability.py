@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.runs.folder import read_json
+from workbench.runs.rows import finite
 from workbench.types import JsonMapping, JsonObject
 
 CAPABILITY = "capability"
@@ -32,8 +33,7 @@ def read_accuracies(path: Path) -> JsonObject | None:
         better = (stored.get("higher_is_better") or {}).get(task) or {}
         for key, value in metrics.items() if isinstance(metrics, Mapping) else ():
             name, _, chosen = key.partition(",")
-            number = isinstance(value, float | int) and not isinstance(value, bool)
-            share = number and 0 <= value <= 1
+            share = finite(value) is not None and 0 <= value <= 1
             if name.endswith("_stderr") or better.get(name) is False or not share:
                 continue
             error = metrics.get(f"{name}_stderr,{chosen}" if chosen else f"{name}_stderr")

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from workbench.policies import hf, vllm, weights
 from workbench.policies.generate import Completion, Policy, Sampling
 from workbench.runs.folder import describe_runs, read_json
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.hub import check_adapter, from_disk_or_hub
 from workbench.util.subprocess import environment
 from workbench.util.threads import use_threads
@@ -254,7 +254,7 @@ def load_checkpoint(
         check_adapter(Path(folder))
     tokenizer = load_tokenizer(folder)
     dtype = dtype or number_format(device)
-    options: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
+    options: JsonObject = {"device_map": device} if device == "meta" or quantisation else {}
     if quantisation:
         options["quantization_config"] = quantisation
     if not sys.stderr.isatty():  # in a log the progress bar would write a line per update

@@ -1,7 +1,5 @@
 """Encode text with a sentence-transformers model, by public name or local folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -57,7 +55,7 @@ def load_encoder(name: str) -> Encode:
             f" model by its hub name, a local folder, or {PACKAGED[0]}, which needs no network"
         ) from None
 
-    def encode(texts: Sequence[str]) -> np.ndarray:
+    def encode(texts: Sequence[str]) -> "np.ndarray":
         return model.encode(
             list(texts),
             batch_size=BATCH,

@@ -78,6 +78,4 @@ class InMemoryIndex:
         return scores
 
 
-def from_passages(passages: Sequence[Passage]) -> InMemoryIndex:
-    """Return a search index of `passages` in memory."""
-    return InMemoryIndex(passages)
+from_passages = InMemoryIndex

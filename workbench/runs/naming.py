@@ -4,9 +4,10 @@ named by digests.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from workbench.types import JsonMapping
+from workbench.types import JsonMapping, JsonObject
+from workbench.util.config import flattened
 
 DIGEST = re.compile(r"[0-9a-f]{8,64}")
 LONGEST = 60  # characters of a setting in a name
@@ -14,14 +15,10 @@ LONGEST = 60  # characters of a setting in a name
 APART = ("method", "seed", "threads", "versions")
 
 
-def flat(settings: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (name, value) of each setting in a config.json, such as ("prepare.samples", 8)."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            # without "config.", a name is the FIELD in `--set METHOD.FIELD=VALUE`
-            yield from flat(value, "" if name == "config" else f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+def flat(settings: JsonMapping) -> JsonObject:
+    """Return the settings in a config.json by name, such as {"prepare.samples": 8}."""
+    # without "config.", a name is the FIELD in `--set METHOD.FIELD=VALUE`
+    return {name.removeprefix("config."): value for name, value in flattened(settings)}
 
 
 def differing(configs: Sequence[JsonMapping]) -> list[str]:
@@ -30,7 +27,7 @@ def differing(configs: Sequence[JsonMapping]) -> list[str]:
     Method, seed, threads and versions are not compared. Names that end in "_hash" are returned only
     if no other setting differs.
     """
-    known = [dict(flat({k: v for k, v in one.items() if k not in APART})) for one in configs if one]
+    known = [flat({k: v for k, v in one.items() if k not in APART}) for one in configs if one]
     values = {name: {json.dumps(one.get(name)) for one in known} for one in known for name in one}
     names = [name for name, different in values.items() if len(different) > 1]
     return [name for name in names if not name.endswith("_hash")] or names
@@ -59,7 +56,7 @@ def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     for (_, method), names in families.items():
         keys = differing([configs[name] for name in names])
         for name in names:
-            settings = dict(flat(configs[name]))
+            settings = flat(configs[name])
             label = f"{with_settings(method, settings, keys)} seed {settings.get('seed')}"
             # the name distinguishes runs whose labels would be equal
             described[name] = f"{label}, {name}" if label in described.values() else label

@@ -46,10 +46,7 @@ class Store:
             name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, self._rollouts)
         }
         # id -> hash of the row, to detect different rows with the same id
-        self._hashes = {
-            PASSAGES: stored_passages(self.folder),
-            QUESTIONS: stored_questions(self.folder),
-        }
+        self._hashes = {name: stored_keys(self.folder, name) for name in FIELDS}
 
     def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
         """Write one row per response, and its question and passages if they are new.
@@ -212,22 +209,13 @@ def passage_key(passage: Passage) -> str:
     return json_digest(_passage_row(passage))
 
 
-def stored_questions(folder: Path | str) -> dict[str, str]:
-    """Return question id -> `question_key` of the stored questions.
+def stored_keys(folder: Path | str, name: str) -> dict[str, str]:
+    """Return id -> `question_key` or `passage_key` of the questions or passages in the file `name`.
 
     Raises:
         WorkbenchError: the file has another format.
     """
-    return {row["id"]: json_digest(row) for row in _stored_rows(Path(folder) / QUESTIONS)}
-
-
-def stored_passages(folder: Path | str) -> dict[str, str]:
-    """Return passage id -> `passage_key` of the stored passages.
-
-    Raises:
-        WorkbenchError: the file has another format.
-    """
-    return {row["id"]: json_digest(row) for row in _stored_rows(Path(folder) / PASSAGES)}
+    return {row["id"]: json_digest(row) for row in _stored_rows(Path(folder) / name)}
 
 
 def _stored_rows(path: Path) -> Iterator[JsonObject]:

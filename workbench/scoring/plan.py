@@ -14,7 +14,7 @@ from workbench.methods import METHODS, checks_needed, method_configs, reward_fns
 from workbench.methods.method import Configs, MethodConfig
 from workbench.pipeline import SECTIONS, assemble, rescore
 from workbench.retrieval import Search, from_passages, open_index
-from workbench.runs.store import passage_key, stored_passages
+from workbench.runs.store import PASSAGES, passage_key, stored_keys
 from workbench.scoring.options import Options
 from workbench.scoring.rows import Item, Tokenize, split_words
 from workbench.types import (
@@ -188,7 +188,7 @@ def evidence(options: Options, known: dict[str, str] | None = None) -> "Evidence
         WorkbenchError: the file of passages is empty or has an unreadable row.
     """
     if known is None:
-        known = stored_passages(options.out.parent)
+        known = stored_keys(options.out.parent, PASSAGES)
     if options.store:
         return Evidence(open_index(options.store).search, known)
     if not (path := options.passages):

@@ -4,12 +4,12 @@
 """
 
 import math
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from workbench.credit.attribute import locate
+from workbench.runs.rows import finite
 from workbench.text import section_at, sections, sentences
 from workbench.types import (
     ASPECTS,
@@ -40,8 +40,7 @@ class Malformed(ValueError):
 
 
 def _is_number(value: Any) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and abs(value) <= sys.float_info.max  # False for NaN, and for huge integers
+    return finite(value) is not None
 
 
 def are_numbers(values: Collection[Any]) -> bool:

@@ -19,7 +19,7 @@ from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
 from workbench.runs.folder import file_digest, lock
-from workbench.runs.store import Store, stored_questions
+from workbench.runs.store import QUESTIONS, Store, stored_keys
 from workbench.scoring.options import Options, check
 from workbench.scoring.output import Tally, claim, resume
 from workbench.scoring.plan import (
@@ -124,7 +124,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         options.columns,
         tokenizer(options.tokenizer),
         world.recognise if world else None,
-        stored_questions(options.out.parent),
+        stored_keys(options.out.parent, QUESTIONS),
     )
     survey = reader.survey()
     if not survey.ids and survey.problems:

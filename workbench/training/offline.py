@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -121,7 +121,7 @@ def offline_stage(
 
     def run(job: Job) -> Status:
         rows, card = make(job)
-        write_json(job.out / "card.json", card.to_row())
+        write_json(job.out / "card.json", asdict(card))
         return train_offline(config, rows, job.start, job.out, seed=job.seed, merged=merged)
 
     return Stage(name or type(config).__name__.lower(), run, cache_key=cache_key)

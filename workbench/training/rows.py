@@ -9,7 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -71,10 +71,6 @@ class Card:
     rows: Mapping[str, int]
     dropped_questions: Mapping[str, int] = field(default_factory=dict)
     dropped_samples: Mapping[str, int] = field(default_factory=dict)
-
-    def to_row(self) -> JsonObject:
-        """Return the card as a JSON object, as it is stored."""
-        return asdict(self)
 
 
 Row = TypeVar("Row", Example, Pair)

@@ -158,7 +158,7 @@ def scaled(config: Config, **changes: Any) -> Config:
     Raises:
         AssertionError: a name matches no field.
     """
-    for path, value in _flat(changes):
+    for path, value in flattened(changes):
         paths = [path] if is_dataclass(value) else find(config, path)
         assert paths, f"{type(config).__name__} has no field '{path}'"
         for full in paths:
@@ -204,16 +204,16 @@ def restore(config: Config, stored: JsonMapping) -> Config:
     Paths are matched by `find`, so the config of an earlier version with other parts can be read. A
     field that is not stored keeps its value. A stored field that no longer exists is ignored.
     """
-    for path, value in _flat(stored):
+    for path, value in flattened(stored):
         for full in find(config, path):
             config = put(config, full, value)
     return config
 
 
-def _flat(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+def flattened(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
     for name, value in stored.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flattened(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 

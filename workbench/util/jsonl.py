@@ -199,10 +199,10 @@ def _iter_lines(path: Path) -> Iterator[tuple[bytes, JsonObject]]:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 if previous:
-                    yield previous[1], _decode(previous[1], path, previous[0])
+                    yield previous[1], _decode(path, *previous)
                 previous = number, line
     if previous and _is_object(previous[1]):
-        yield previous[1], _decode(previous[1], path, previous[0])
+        yield previous[1], _decode(path, *previous)
     elif previous:
         warnings.warn(f"{path}:{previous[0]}: skipped an unfinished last line", stacklevel=3)
 
@@ -214,7 +214,7 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _decode(line: bytes, path: Path, number: int) -> JsonObject:
+def _decode(path: Path, number: int, line: bytes) -> JsonObject:
     if not _is_object(line):
         raise WorkbenchError(f"{path}:{number}: not a JSON object: remove or fix that line")
     try:

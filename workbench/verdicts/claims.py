@@ -22,7 +22,6 @@ from workbench.types import (
     WorkbenchError,
 )
 
-Batch = Sequence[tuple[Response, Claims]]  # the argument of a `Verify`
 Evidence = Sequence[Passage] | Failure  # the passages of a claim, or why there are none
 # labels of claims in hedged sentences; vague stays vague *(ours)*
 HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}

@@ -13,6 +13,7 @@ from workbench.judge import read_reply, render
 from workbench.retrieval import Search
 from workbench.text import DOUBT, answer_text, in_answer, sentences, thinking
 from workbench.types import (
+    Batch,
     Checked,
     Claim,
     Claims,
@@ -28,7 +29,6 @@ from workbench.types import (
 )
 from workbench.verdicts.claims import (
     HEDGED,
-    Batch,
     cite,
     is_hedged,
     open_claims,

@@ -10,6 +10,7 @@ from workbench.types import (
     OBJECTION,
     THRESHOLD,
     UNFOUND,
+    Batch,
     Checked,
     Claim,
     Cost,
@@ -23,7 +24,6 @@ from workbench.types import (
 from workbench.util.failures import unjudged, unparsed
 from workbench.verdicts.claims import (
     HEDGED,
-    Batch,
     Evidence,
     cite,
     is_hedged,

@@ -1,9 +1,8 @@
 """Check claims with the local verifier, and with a language model if the verifier says correct."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.types import SUPPORTED, Checked, Claims, Response, Verify
+from workbench.types import SUPPORTED, Batch, Checked, Verify
 
 
 def local_first(local: Verify, judge: Verify) -> Verify:
@@ -18,7 +17,7 @@ def local_first(local: Verify, judge: Verify) -> Verify:
         judge: the check by a language model. Both checks return verdicts with `aspect="fact"`.
     """
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         first = local(batch)
         rest = [
             (response, replace(claims, verdicts=(*claims.verdicts, *final)))

@@ -139,7 +139,7 @@ def _reward_model(run: Run) -> Stage:
         samples = run.judged_samples(job)
         reads = BY_RULES([sample.response for sample in samples]) if run.model_alone else None
         rows, card = judged_rows(samples, evaluation, aggregate(config), reads)
-        write_json(job.out / "card.json", card.to_row())
+        write_json(job.out / "card.json", asdict(card))
         settings = replace(config.reward_model, loss=config.model_loss)
         return train_with_held_out(
             settings, rows, config.held_out, job.start, job.out, seed=job.seed

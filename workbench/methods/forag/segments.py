@@ -18,6 +18,7 @@ from workbench.text import in_answer
 from workbench.training.rows import Card
 from workbench.training.scorer import Judged, Scorer, Segment
 from workbench.types import (
+    Batch,
     Checked,
     Claim,
     Claims,
@@ -128,7 +129,7 @@ def factuality(scorer: Scorer, evaluation: Evaluation) -> Verify:
     the reward model, its verdicts are failures.
     """
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         found = [segments(response, read, evaluation) for response, read in batch]
         # rows have the sampled token ids, so that the reward model reads the policy's tokens
         rows = [unlabelled(response, own) for (response, _), own in zip(batch, found, strict=True)]

@@ -18,8 +18,8 @@ from workbench.policies.weights import check_finite, check_loaded, check_prompts
 from workbench.text import answer_text, is_abstention, sentences
 from workbench.training.scorer import Judged, as_whole, passes
 from workbench.types import (
+    Batch,
     Checked,
-    Claims,
     Feedback,
     Question,
     Response,
@@ -46,7 +46,7 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     """
     # an empty answer gets p = 0, because with a failed verdict it would avoid a low reward
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         texts = [
             (response.question, answer_text(response.text, response.prefill))
             for response, _ in batch

@@ -22,12 +22,11 @@ from workbench.policies.generate import Policy
 from workbench.text import in_answer
 from workbench.training.scorer import Judged, Scorer, as_whole
 from workbench.types import (
+    Batch,
     Checked,
-    Claims,
     Failure,
     JsonObject,
     Question,
-    Response,
     Verdict,
     Verify,
 )
@@ -93,7 +92,7 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
             model reads it as text.
     """
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+    def verify(batch: Batch) -> list[Checked]:
         claims = [list(filter(in_answer(response), read.claims)) for response, read in batch]
         texts = [
             (response.question, " ".join(claim.text.split()))

@@ -5,10 +5,10 @@ annotators.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from workbench.types import Checked, Claim, Claims, Cost, Passage, Response, Verdict, Verify
+from workbench.types import Batch, Checked, Claim, Claims, Cost, Passage, Response, Verdict, Verify
 from workbench.verdicts.claims import open_claims, searched, unfound
 from workbench.verdicts.local import local_facts
 from workbench.verifier.verifier import Verifier
@@ -21,7 +21,6 @@ OPPOSITE = {
     "hedged_wrong": "hedged_correct",
 }
 
-Row = tuple[Response, Claims]
 Key = tuple[str, str]  # (id of the question, text of the claim)
 
 
@@ -36,7 +35,7 @@ def annotated(verify: Verify, annotator: Verify) -> Verify:
     """
     known: dict[Key, Checked] = {}
 
-    def run(batch: Sequence[Row]) -> list[Checked]:
+    def run(batch: Batch) -> list[Checked]:
         rows = [
             {
                 f"claim:{claim.id}": (response.question.id, claim.text)
@@ -98,7 +97,7 @@ def by_verifier(verifier: Verifier, world: World) -> Verify:
     for page in world.pages:
         pages.setdefault(page.title, []).append(Passage(page.id, page.title, page.text))
 
-    def run(batch: Sequence[Row]) -> list[Checked]:
+    def run(batch: Batch) -> list[Checked]:
         own = [
             tuple(page for title in one.question.title.split(";") for page in pages.get(title, ()))
             for one, _ in batch

@@ -4,13 +4,22 @@ The policy judges from memory. The annotators of RLFH's table 3 (arXiv 2406.1222
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-from workbench.methods.rlfh.annotators import Row
 from workbench.policies.generate import Policy, generate
 from workbench.text import final_answer, is_abstention
-from workbench.types import Checked, Claim, Cost, Failure, Question, Response, Verdict, Verify
+from workbench.types import (
+    Batch,
+    Checked,
+    Claim,
+    Cost,
+    Failure,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+)
 from workbench.verdicts.claims import HEDGED, open_claims
 from workbench.world.parser import Parsed, parser_of
 from workbench.world.schema import RELATIONS, YES_NO
@@ -91,7 +100,7 @@ def _by_policy(
         text = ask(facts[0]) if len(facts) == 1 and facts[0].object is not None else None
         return None if text is None else (facts[0], text)
 
-    def run(batch: Sequence[Row]) -> list[Checked]:
+    def run(batch: Batch) -> list[Checked]:
         start = time.perf_counter()
         rows = [
             [(claim, question_of(claim)) for claim in open_claims(extraction)]
