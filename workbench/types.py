@@ -12,9 +12,8 @@ Conventions:
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 JsonObject = dict[str, Any]
@@ -301,7 +300,10 @@ class Cost:
     seconds: float = 0.0  # sum of the calls' durations, also of calls that run in parallel
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(*map(operator.add, vars(self).values(), vars(other).values()))
+        return Cost(*(getattr(self, name) + getattr(other, name) for name in COSTS))
+
+
+COSTS = tuple(field.name for field in fields(Cost))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from workbench.cli.frame import (
     text,
 )
 from workbench.cli.judge_options import judge_options
-from workbench.experiments.compare import known
+from workbench.experiments.compare import known_metrics
 from workbench.metrics import RATES, SIMPLEQA, compare_files, read_rows
 from workbench.metrics.claims import K
 from workbench.metrics.hacks import SHARES
@@ -219,7 +219,7 @@ def _print(result: JsonMapping) -> None:
 
 def _names(result: JsonMapping) -> list[str]:
     """Return the names of metrics that have a value: outcome rates, then metrics of claims."""
-    names = [name for name in known(result) if name not in REASONS]
+    names = [name for name in known_metrics(result) if name not in REASONS]
     return sorted(names, key=lambda name: name not in (*RATES, *SIMPLEQA))
 
 

@@ -25,7 +25,7 @@ from workbench.cli.frame import (
     stdout_kept_clean,
 )
 from workbench.cli.judge_options import judge_options
-from workbench.experiments.compare import known
+from workbench.experiments.compare import known_metrics
 from workbench.experiments.demo import run_demo
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import train as run
@@ -190,7 +190,7 @@ def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
 
     These are outcome rates or, if there are no such rates, metrics of claims.
     """
-    present = {name for table in tables for name in known(table)}
+    present = {name for table in tables for name in known_metrics(table)}
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")
     # in the order of RATES, whatever the order in the reports
     return list(filter(present.__contains__, (*RATES, *SIMPLEQA))) or list(

@@ -190,8 +190,8 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     If the answers of a seed are not stored, the values are means over the seeds, without intervals.
     """
     if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
-        return known(over_runs(rows, options))
-    reports = [known(one.sets[key][0]) for one in group]
+        return known_metrics(over_runs(rows, options))
+    reports = [known_metrics(one.sets[key][0]) for one in group]
     cells = {}
     for name, cell in reports[0].items():
         values = [report[name]["value"] for report in reports if name in report]
@@ -201,7 +201,7 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     return cells
 
 
-def known(report: JsonMapping) -> JsonObject:
+def known_metrics(report: JsonMapping) -> JsonObject:
     """Return the metrics of a report whose value is not None."""
     return {
         name: cell
@@ -233,4 +233,4 @@ def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
     if not all((*runs, *others)):
         remedy = "`workbench evaluate RUN --split NAME --out FILE` stores them"
         return {"reason": f"an earlier version did not store the answers; {remedy}"}
-    return known(paired_runs(runs, others, options)) or {"reason": "no question is common"}
+    return known_metrics(paired_runs(runs, others, options)) or {"reason": "no question is common"}

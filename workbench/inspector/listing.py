@@ -12,11 +12,11 @@ from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
 from workbench.inspector.token_view import as_json
 from workbench.methods import METHODS, title
-from workbench.runs.rows import Rows, finite, text_of
+from workbench.runs.rows import Rows, text_of
 from workbench.runs.steps import parts_of, reward_of
 from workbench.types import Feedback, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.failures import is_logged
-from workbench.util.jsonl import encodable
+from workbench.util.jsonl import encodable, finite
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -17,21 +17,20 @@ from workbench.types import Passage, Prompt, WorkbenchError
 FOLDER = Path(__file__).with_name("prompts")
 
 # task -> names of its inputs, in the order in the prompt; a "?" marks an optional input
-_INPUTS = {
-    "extract": "question response",
-    "single_pass": "question passages? response",
-    "verify": "question passages claims",
-    "inform": "question response claims",
-    "outcome": "question answers response",
-    "checklist": "question response items",
-    "reasoning": "question answers? response",
-    "prefer": "question responses",
-    "coherence": "question response",
-    "helpfulness": "question response",
-    "outline": "question passages",
-    "expand": "question passages outline",
+TASKS = {
+    "extract": ("question", "response"),
+    "single_pass": ("question", "passages?", "response"),
+    "verify": ("question", "passages", "claims"),
+    "inform": ("question", "response", "claims"),
+    "outcome": ("question", "answers", "response"),
+    "checklist": ("question", "response", "items"),
+    "reasoning": ("question", "answers?", "response"),
+    "prefer": ("question", "responses"),
+    "coherence": ("question", "response"),
+    "helpfulness": ("question", "response"),
+    "outline": ("question", "passages"),
+    "expand": ("question", "passages", "outline"),
 }
-TASKS = {task: inputs.split() for task, inputs in _INPUTS.items()}
 # input that is a list of texts -> tag of the element of each text
 TAGS = {"responses": "response", "claims": "claim", "items": "item", "answers": "answer"}
 # the heading of every template's description of the reply; it comes after the data

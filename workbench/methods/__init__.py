@@ -44,12 +44,19 @@ def register(value: Method) -> Method:
     return value
 
 
-# a method that cannot be loaded is left out, with a message on stderr
-for entry in entry_points(group=ENTRY_POINTS):
-    try:
-        register(entry.load())
-    except Exception as error:  # code of another package can raise anything
-        print(f"workbench: method '{entry.name}' ({entry.value}): {error}", file=sys.stderr)
+def _load_registered() -> None:
+    """Register the methods that installed packages declare as entry points.
+
+    If a method cannot be loaded, a message on stderr says so and the method is left out.
+    """
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            register(entry.load())
+        except Exception as error:  # code of another package can raise anything
+            print(f"workbench: method '{entry.name}' ({entry.value}): {error}", file=sys.stderr)
+
+
+_load_registered()
 
 
 def method(name: str) -> Method:

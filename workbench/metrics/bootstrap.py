@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench.metrics.confidence import NO_ANSWERS, Ranked, areas
-from workbench.runs.rows import finite
+from workbench.util.jsonl import finite
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from workbench.runs.folder import read_json
-from workbench.runs.rows import finite
 from workbench.types import JsonMapping, JsonObject
+from workbench.util.jsonl import finite
 
 CAPABILITY = "capability"
 Z = 1.959964  # quantile .975 of the normal distribution, for 95 % intervals

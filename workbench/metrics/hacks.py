@@ -28,7 +28,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from workbench.metrics.claims import factual_sentences
 from workbench.metrics.rows import Row, each_row, file_of, reduce_row, share
 from workbench.runs.store import QUESTIONS, read_questions
 from workbench.types import SUPPORTED, JsonMapping, JsonObject
@@ -146,6 +145,10 @@ def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> C
     stated = _stated(claims, parser)
     claims_of = Counter(fact for parsed in stated for fact in _facts(parsed))
     # a claim without a sentence counts as a sentence of its own
+    sentences = {
+        ("", position) if sentence is None else sentence
+        for position, sentence in enumerate(row.sentences)
+    }
     rated = [off for off in row.off_subject if off is not None]
     return Counter(
         claims=len(claims),
@@ -154,7 +157,7 @@ def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> C
         off_subject=sum(rated),
         facts=len(claims_of),
         facts_again=sum(times > 1 for times in claims_of.values()),
-        sentences=len(factual_sentences(row)) if claims_of else 0,
+        sentences=len(sentences) if claims_of else 0,
     )
 
 

@@ -78,4 +78,6 @@ class InMemoryIndex:
         return scores
 
 
-from_passages = InMemoryIndex
+def from_passages(passages: Sequence[Passage]) -> InMemoryIndex:
+    """Return a search index of `passages` in memory."""
+    return InMemoryIndex(passages)

@@ -23,6 +23,7 @@ import orjson
 
 from workbench.runs.growing import Growing, Progress, line_at
 from workbench.types import OUTCOMES, JsonObject
+from workbench.util.jsonl import finite
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -247,17 +248,6 @@ def text_of(line: bytes) -> str:
     found = _RESPONSE.match(line)
     text = json.loads(found[1]) if found else parse_object(line).get("response")
     return text if isinstance(text, str) else ""
-
-
-def finite(value: object) -> float | None:
-    """Return a number as a finite float; None for NaN, infinity, huge integers and non-numbers."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def parse_object(line: bytes) -> JsonObject:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.runs.rows import NO_STEP, Rows, finite
+from workbench.runs.rows import NO_STEP, Rows
 from workbench.types import OUTCOMES, JsonMapping, JsonObject
 from workbench.util.failures import is_logged
+from workbench.util.jsonl import finite
 
 if TYPE_CHECKING:
     from pandas import Series

@@ -156,7 +156,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
     With `remove`, the stored row is deleted instead. The whole file is rewritten, so use this for
     small stores only. If the process is killed, both rows may be left; the later one counts.
     """
-    # appended first: if the process is killed, both rows may remain, and the later row counts
+    # appended before the old row is removed, so that a kill loses neither
     if not remove:
         append_feedback(folder, [feedback])
     path = Path(folder) / ROLLOUTS

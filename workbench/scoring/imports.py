@@ -13,7 +13,6 @@ from workbench.credit.tokens import words
 from workbench.data.chat import text_of
 from workbench.data.files import DELIMITERS, ROWS, open_rows, suffix_of
 from workbench.data.record import cells, digest, question_of, whole_number
-from workbench.runs.rows import finite
 from workbench.runs.store import Store
 from workbench.types import (
     Event,
@@ -25,6 +24,7 @@ from workbench.types import (
     Reward,
     WorkbenchError,
 )
+from workbench.util.jsonl import finite
 
 BATCH = 500  # rows that are stored together
 

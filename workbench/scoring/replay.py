@@ -9,7 +9,6 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from workbench.credit.attribute import locate
-from workbench.runs.rows import finite
 from workbench.text import section_at, sections, sentences
 from workbench.types import (
     ASPECTS,
@@ -27,6 +26,7 @@ from workbench.types import (
     Spans,
     Verdict,
 )
+from workbench.util.jsonl import finite
 
 T = TypeVar("T")
 

@@ -211,6 +211,7 @@ def restore(config: Config, stored: JsonMapping) -> Config:
 
 
 def flattened(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield (path, value) of each value in nested mappings, such as ("grpo.steps", 40)."""
     for name, value in stored.items():
         if isinstance(value, Mapping):
             yield from flattened(value, f"{prefix}{name}.")

@@ -7,6 +7,7 @@ JSON object is an error, whose message has the line's number.
 
 import contextlib
 import json
+import math
 import os
 import re
 import warnings
@@ -222,3 +223,14 @@ def _decode(path: Path, number: int, line: bytes) -> JsonObject:
     except ValueError as error:
         raise WorkbenchError(f"{path}:{number}: {error}: fix that line") from None
     return row
+
+
+def finite(value: object) -> float | None:
+    """Return a number as a finite float; None for NaN, infinity, huge integers and non-numbers."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

@@ -31,17 +31,17 @@ _COMMON = frozenset(
 
 # labels of checks by target and aspect; {n} counts from 1
 CHECKS = {
-    "outcome answer": "Final answer against the gold answer",
-    "reasoning reasoning": "Reasoning",
-    "response factuality": "Factuality of the whole answer",
-    "response general": "General quality",
-    "response baseline": "Factuality of the reference answer",
-    "response out_of_knowledge": "Can the model know this?",
-    "response informativeness": "Informativeness of the claims",
-    "segment factuality": "Factuality of sentence {n}",
-    "claim truth": "Claim {n}, by the truthfulness model",
-    "claim checklist": "Claim {n} against the checklist",
-    "item checklist": "Fact {n} of the checklist",
+    ("outcome", "answer"): "Final answer against the gold answer",
+    ("reasoning", "reasoning"): "Reasoning",
+    ("response", "factuality"): "Factuality of the whole answer",
+    ("response", "general"): "General quality",
+    ("response", "baseline"): "Factuality of the reference answer",
+    ("response", "out_of_knowledge"): "Can the model know this?",
+    ("response", "informativeness"): "Informativeness of the claims",
+    ("segment", "factuality"): "Factuality of sentence {n}",
+    ("claim", "truth"): "Claim {n}, by the truthfulness model",
+    ("claim", "checklist"): "Claim {n} against the checklist",
+    ("item", "checklist"): "Fact {n} of the checklist",
 }
 # notes on a claim by its "subject" verdict
 USELESS_FOR = {
@@ -299,7 +299,7 @@ def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[t
 def _check(feedback: Feedback, verdict: Verdict) -> JsonObject:
     kind, _, number = verdict.target.partition(":")
     index = int(number) if number.isdecimal() else None
-    template = CHECKS.get(f"{kind} {verdict.aspect}", f"{verdict.target}: {verdict.aspect}")
+    template = CHECKS.get((kind, verdict.aspect), f"{verdict.target}: {verdict.aspect}")
     words = template.replace("{n}", number if index is None else str(index + 1))
     if kind == "item" and index is not None and index < len(feedback.response.question.checklist):
         words = feedback.response.question.checklist[index]
