@@ -14,7 +14,7 @@ from tests.engines.told import tell
 from tests.engines.unsloth_run import RECIPES, config_of
 from tests.gpu.cuda_run import ADVANTAGES
 from tests.helpers import log_python
-from tests.helpers.credit import weights
+from tests.helpers.credit import largest_difference, weights
 from workbench.runs.folder import read_json
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo_config import TRL_SCALES, estimator
@@ -100,6 +100,16 @@ def test_a_recipe_trains_by_unsloths_trainer_as_it_says(name: str, tmp_path: Pat
     assert arguments is not None and arguments["trainer"] == "UnslothGRPOTrainer"
     assert {key: arguments[key] for key in asked_for(settings)} == asked_for(settings)
     tell("unsloth", {"trained": {name: settings.loss_type}})
+
+
+def test_sft_and_dpo_are_plain_also_where_unsloth_patched_trl(tmp_path: Path) -> None:
+    for name, allowed in (("patched", "1"), ("plain", "0")):
+        env = {"UNSLOTH_ALLOW_CPU": allowed, "UNSLOTH_COMPILE_LOCATION": str(tmp_path / "compiled")}
+        words = ("-m", "tests.engines.unsloth_run", "offline", tmp_path / name)
+        output = log_python(tmp_path / f"{name}.log", *words, env=env, timeout=400)
+        assert ("Unsloth was imported" in output) is (name == "patched")
+    for stage in ("SFT", "DPO"):
+        assert largest_difference(tmp_path / "patched" / stage, tmp_path / "plain" / stage) < 1e-6
 
 
 def asked_for(settings: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """One process of the tests of Unsloth without a GPU, which patches TRL for good.
 
-python -m tests.engines.unsloth_run METHOD OUT
+python -m tests.engines.unsloth_run METHOD OUT       a recipe's stages
+python -m tests.engines.unsloth_run offline OUT      SFT and DPO, which are plain also here
 """
 
 import sys
@@ -8,11 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import tests.helpers.offline_run as run
+from tests.helpers.tiny_model import make_policy
 from workbench.experiments.experiment import configured, initial_bench, stages_of
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import scaled
 from workbench.training.loading import import_unsloth_first
+from workbench.training.offline import train_offline
 from workbench.training.stage import Job
 from workbench.util.jsonl import write_json
 
@@ -31,7 +35,10 @@ RECIPES: dict[str, dict[str, Any]] = {
         "grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02, "gradient_checkpointing": True}
     },
     "rlfh": {"trainer": "grpo", "grpo": {**GRPO, "max_new_tokens": 32, "micro_batch": 8}},
-    "knowrl": {"cold": {"cold_samples": 0}, "grpo": {**GRPO, "loss_type": "dapo"}},
+    "knowrl": {
+        "cold": {"cold_samples": 2, "cold_questions": 8},
+        "grpo": {**GRPO, "loss_type": "dapo"},
+    },
     "klcf": {
         "rewarded": "judge",
         "prepare": {"samples": 2, "questions": 6},
@@ -80,5 +87,16 @@ def train(name: str, out: Path) -> None:
     write_json(out / "arguments.json", {**kept, "trainer": trl.GRPOTrainer.__name__})
 
 
+def train_on_rows(out: Path) -> None:
+    policy = str(make_policy(out / "start"))
+    import_unsloth_first()
+    train_offline(run.TUNED, run.EXAMPLES, policy, out / "SFT", seed=1)
+    train_offline(run.PREFERRED, run.PAIRS, policy, out / "DPO", seed=1)
+    print("Unsloth was", "imported" if "unsloth" in sys.modules else "not imported")
+
+
 if __name__ == "__main__":
-    train(sys.argv[1], Path(sys.argv[2]))
+    if sys.argv[1] == "offline":
+        train_on_rows(Path(sys.argv[2]))
+    else:
+        train(sys.argv[1], Path(sys.argv[2]))

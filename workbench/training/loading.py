@@ -77,7 +77,7 @@ def import_unsloth_first() -> bool:
             )
         return False
     if on_cpu:  # with this switch Unsloth leaves TRL unpatched, on a GPU too
-        patch_grpo()
+        patch_trl()
     return True
 
 
@@ -318,21 +318,23 @@ def quantisation() -> "BitsAndBytesConfig":
     )
 
 
-def patch_grpo() -> None:
-    """Replace TRL's GRPO trainer by Unsloth's.
+def patch_trl() -> None:
+    """Replace the TRL trainers of our stages by Unsloth's.
 
     `import unsloth` does this itself on a GPU, but not if UNSLOTH_ALLOW_CPU is set.
 
     Raises:
-        RuntimeError: Unsloth did not replace the trainer; Unsloth reports this only in its log.
+        RuntimeError: Unsloth did not replace a trainer; Unsloth reports this only in its log.
     """
     import trl
     from unsloth.models.rl import _patch_trl_rl_trainers
 
-    if not trl.GRPOTrainer.__name__.startswith("Unsloth"):
-        _patch_trl_rl_trainers("grpo_trainer")
-    if not trl.GRPOTrainer.__name__.startswith("Unsloth"):
-        raise RuntimeError("Unsloth did not replace TRL's GRPO trainer")
+    for kind in ("GRPO", "SFT", "DPO"):
+        name = f"{kind}Trainer"
+        if not getattr(trl, name).__name__.startswith("Unsloth"):
+            _patch_trl_rl_trainers(f"{kind.lower()}_trainer")
+        if not getattr(trl, name).__name__.startswith("Unsloth"):
+            raise RuntimeError(f"Unsloth did not replace TRL's {name}")
 
 
 def with_unsloth_methods(model: "PeftModel") -> "PeftModel":

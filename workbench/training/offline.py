@@ -198,8 +198,8 @@ def train_offline(
             per_device_train_batch_size=micro,
             gradient_accumulation_steps=batch // micro,
             train_sampling_strategy="sequential",  # the rows are in order, so resuming skips rows
-            # no truncation, because rows that are too long were left out above
-            max_length=None,
+            # truncates nothing, since longer rows were left out above; Unsloth would set 1,024
+            max_length=passes.max_length,
         )
         make_trainer: Callable[..., Trainer] = sft_trainer if supervised else dpo_trainer
         trainer = make_trainer(
