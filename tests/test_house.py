@@ -44,6 +44,11 @@ def files(*patterns: str) -> Iterator[Path]:
         yield from (path for path in paths if any(path.match(pattern) for pattern in patterns))
 
 
+def test_every_link_leads_to_a_file_of_the_repository() -> None:
+    links = {path: path.resolve() for path in files("*") if path.is_symlink()}
+    assert {p: to for p, to in links.items() if ROOT not in to.parents or not to.exists()} == {}
+
+
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [("workbench", ("workbench.",)), ("workbench.types", HEAVY), ("workbench.cli", HEAVY)],
