@@ -48,8 +48,10 @@ def compare_command(
 ) -> int:
     """Compare the evaluations of runs, their settings and their cost.
 
-    Runs that differ only in their seed share one row, with intervals over questions and seeds. With
-    --against, accuracies of lm-evaluation-harness that are significantly lower are reported.
+    Runs that differ only in their seed share one row, with intervals over questions and seeds.
+    --against names a baseline. The command then also prints the paired difference of each row to
+    the baseline. For results of lm-evaluation-harness, it names the accuracies that are
+    significantly lower.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)

@@ -81,9 +81,10 @@ def data_show(
     mode: SearchMode = None,
     as_json: Json = False,
 ) -> None:
-    """Show a data set or a file of questions: their number by kind, and the first few.
+    """Show the number of questions by kind, and the first questions, of a data set or file.
 
-    With --store and --out, write the questions with passages from an index.
+    Without a name, the known data sets are listed. With --store and --out, the questions are
+    written to a file instead. Questions without passages then get passages from an index.
     """
     if (store is None) != (out is None) or (store is not None and source is None):
         raise WorkbenchError(

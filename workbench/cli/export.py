@@ -51,9 +51,8 @@ def export(
 ) -> int:
     """Merge a trained adapter into its base model, or write claims as a table.
 
-    The merged model is a checkpoint for transformers and vLLM; llama.cpp's
-    convert_hf_to_gguf.py makes a GGUF file of it. Nothing is uploaded without --push, which uses
-    the login of `hf auth login` or HF_TOKEN.
+    transformers and vLLM can load the merged model. llama.cpp's convert_hf_to_gguf.py converts it
+    to a GGUF file. Only --push uploads the model, with the login of `hf auth login` or HF_TOKEN.
     """
     if (merged is None) == (claims is None):
         raise WorkbenchError(

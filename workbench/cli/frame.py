@@ -34,9 +34,9 @@ TASKS = {
 
 
 class Commands(TyperGroup):
-    """A group of commands whose help lists them by task.
+    """A group of commands, whose help lists the commands by task.
 
-    Single line breaks in a command's help become spaces.
+    Single line breaks in the help of a command become spaces.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -63,12 +63,12 @@ app = Typer(
 def add_group(
     name: str, help: str, example: str, alone: Callable[..., None] | None = None
 ) -> Typer:
-    """Add a group of commands, such as `workbench index …`, and return it.
+    """Add a group of commands, such as `workbench index …`, to the app, and return the group.
 
     Args:
         help: help text of the group.
-        example: a command line, without "workbench".
-        alone: called if no command follows the group's name; by default the help is shown.
+        example: a command line for the help, without "workbench".
+        alone: function to call if no command follows the group's name; None to print the help.
     """
     group = Typer(cls=Commands, no_args_is_help=alone is None)
     # a callback, because typer turns a group with one command and no callback into this command
@@ -147,9 +147,9 @@ DryRun = Annotated[
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run one command and exit with its code.
+    """Run the command line `argv`, by default `sys.argv[1:]`, and exit with its exit code.
 
-    An error is printed as one line; with `--debug` its traceback is printed before that line.
+    An error is printed on stderr as one line. With `--debug`, its traceback is printed first.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # print a warning as one line, without the path of the file that caused it
@@ -204,9 +204,9 @@ def root(
 
 @contextlib.contextmanager
 def stdout_kept_clean() -> Iterator[None]:
-    """Context manager that redirects stdout to stderr.
+    """Redirect stdout to stderr, as a context manager.
 
-    Trainers print to stdout. With `--json`, stdout may contain only the JSON object.
+    Trainers print to stdout. With `--json`, only the JSON object may be on stdout.
     """
     with contextlib.redirect_stdout(sys.stderr):
         yield
@@ -219,10 +219,10 @@ def ended_by_signal() -> contextlib.AbstractContextManager[None]:
 
 
 def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
-    """Parse `--map response=output,id=key` into {"response": "output", "id": "key"}.
+    """Parse the value of `--map`: "response=output,id=key" → {"response": "output", "id": "key"}.
 
     Raises:
-        WorkbenchError: a name is not in `fields`, or a column is missing.
+        WorkbenchError: a field is not in `fields`, or no column follows a field.
     """
     pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
     columns = {name.strip(): column.strip() for name, _, column in pairs}
@@ -240,14 +240,15 @@ def complain(message: str) -> None:
 
 
 def exit_code(result: JsonMapping) -> int:
-    """Return the exit code for a command's result.
+    """Return the exit code of a command from its result.
 
-    * 130: a value "status" is "interrupted".
-    * 4: a value "status" is "too_many_failures".
-    * 3: a value "failed" is above 0.
-    * 0: otherwise.
+    The entries "status" and "failed" decide. They may be in the result, or in mappings nested in
+    it. The first rule that applies gives the code:
 
-    Nested mappings count too.
+    * 130: a "status" is "interrupted".
+    * 4: a "status" is "too_many_failures".
+    * 3: a number "failed" is above 0.
+    * 0: no other rule applies.
     """
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
@@ -271,10 +272,12 @@ def _mappings(value: object) -> Iterator[JsonMapping]:
 def show(
     result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None] | None = None
 ) -> int:
-    """Print a result and return its exit code.
+    """Print a command's result, and return its exit code.
 
-    With `as_json`, it is printed as one JSON object. Otherwise `pretty` prints it, or
-    `print_mapping` if `pretty` is None.
+    Args:
+        result: the result, a mapping of JSON values.
+        as_json: True prints the result as one JSON object.
+        pretty: function that prints the result otherwise; None for `print_mapping`.
     """
     if as_json:
         # NaN is not JSON, so it raises instead of reaching another program's parser
@@ -286,7 +289,7 @@ def show(
 
 
 def print_mapping(mapping: JsonMapping) -> None:
-    """Print scalars as one table of names and values, then a table for every list or mapping."""
+    """Print a mapping as tables: one of all scalars by name, and one for each list or mapping."""
     nested = {k: v for k, v in mapping.items() if v and isinstance(v, Mapping | list | tuple)}
     if scalars := [(key, text(value)) for key, value in mapping.items() if key not in nested]:
         print_table("", ("", ""), scalars)
@@ -323,16 +326,17 @@ def text(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters and marks that change the direction of text.
+    """Return a text without the characters that could control a terminal or reorder text.
 
-    Line breaks and tabs stay. `complain`, `print_table` and `show` already call this function.
+    These are control characters except line breaks and tabs, text-direction marks, line separators
+    and lone surrogates. `complain` and `print_table` call this function.
     """
     # they could command a terminal or reorder text
     return _CONTROLS.sub("", text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout. If all column names are empty, it has no header."""
+    """Print a table on stdout. It has no header if all column names are empty."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
@@ -359,9 +363,13 @@ def _value(cell: Cell) -> float | None:
 
 
 def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
-    """Format a share as percent: "52.3 [50, 55]" with an interval, else "52.3".
+    """Format a metric in percent: "52.3 [50, 55]" with an interval, else "52.3".
 
-    Use `scale=1` for other numbers. `digits` is the number of decimals of the interval.
+    Args:
+        cell: a number, or a mapping with "value" and, for an interval, "low" and "high". Without a
+            value, the result is "—".
+        scale: factor for the number: 100 for shares, 1 for other numbers.
+        digits: number of decimals of the interval.
     """
     value = _value(cell)
     if value is None:

@@ -64,7 +64,7 @@ def index_build(
 ) -> int:
     """Split pages into passages and index them.
 
-    If the command was stopped, the same command continues the index.
+    If the command was stopped, the same command completes the index.
     """
     with stdout_kept_clean():
         card = build_index(name, source, encoder, words, root, _progress())

@@ -85,13 +85,14 @@ OPTIONS: dict[str, Any] = {
 
 
 def judge_options(store: bool = True, local: bool = False) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command options such as `--judge` and `--judge-model`.
+    """Return a decorator that adds options such as `--judge` and `--judge-model` to a command.
 
-    They replace the command's parameter `judge`, which receives the named judge or None.
+    The decorated function must have a parameter `judge`. It gets the judge that the user names by
+    the options, or None if the user names no judge.
 
     Args:
         store: add `--store`, for commands whose questions may have no passages.
-        local: accept the local verifier as a judge, and add `--verifier`.
+        local: also accept the local verifier as the judge, and add `--verifier`.
     """
     left_out = {*([] if store else ["store"]), *([] if local else ["verifier"])}
     annotations = {**OPTIONS, "judge": LocalOrURL} if local else OPTIONS

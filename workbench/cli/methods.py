@@ -22,7 +22,7 @@ def methods(
 ) -> None:
     """List the methods, or the settings of one method.
 
-    `--set METHOD.FIELD=VALUE` changes these settings.
+    `workbench train` and `workbench score` change a setting by `--set METHOD.FIELD=VALUE`.
     """
     if name is None:
         result = {

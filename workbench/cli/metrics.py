@@ -89,9 +89,9 @@ def metrics(
 ) -> int:
     """Measure the factuality of judged responses.
 
-    Metrics have 95 % intervals, and two files are compared by paired tests. With --judge, a
-    language model also marks the coherence and helpfulness of the answers of one file, or states
-    which of two files' answers it prefers.
+    All metrics have 95 % intervals. Two files are compared by paired tests. With --judge, a
+    language model also judges the answers. For one file, it marks their coherence and helpfulness.
+    For two files, it states which answers it prefers.
     """
     if figures is not None and other is None and not hacks:
         raise BadParameter(
@@ -136,7 +136,10 @@ def metrics(
 
 
 def _estimate(feedback: Path, other: Path | None) -> JsonObject:
-    """Return how many calls and tokens the judge needs to mark one file, or to compare two."""
+    """Return the number of calls and tokens that the judge needs.
+
+    The judge marks the answers of one file, or compares the answers of two files.
+    """
     if other is not None:
         return estimate_pairs(pair_files(feedback, other))
     prompts = [prompt for _, prompt in mark_prompts(feedback)]
@@ -269,7 +272,16 @@ def _value(name: str, cell: Cell) -> str:
 
 
 def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
-    """Return the table cells of a paired metric: both values, the difference, p and n."""
+    """Return the table cells for the paired test of a metric.
+
+    The cells are the metric's two values, their difference with its interval, the p-value and the
+    number of questions.
+
+    Args:
+        name: name of the metric.
+        cell: the result of the test, with the keys "value", "other", "diff", "low", "high", "p" and
+            "n".
+    """
     sides = (_value(name, {"value": cell[side]}) for side in ("value", "other"))
     return (
         *sides,

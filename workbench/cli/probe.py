@@ -70,8 +70,8 @@ def probe(
 ) -> int:
     """Measure the boundary of a policy's knowledge.
 
-    Sampling every question K times shows which questions the policy never answers correctly, and
-    how certain it is of its answers.
+    The policy answers every question K times. The report shows which questions it never answers
+    correctly, and how certain it is of its answers.
     """
     with ended_by_signal(), stdout_kept_clean():
         result = probe_policy(
@@ -101,8 +101,9 @@ def probe(
 
 
 def _print(result: JsonMapping) -> None:
-    """Print a probe's rates in percent, by number of samples and by number of training documents
-    that state the fact.
+    """Print the rates of a probe in percent.
+
+    Two tables are by number of samples. A third is by number of training documents with the fact.
     """
     tables: JsonObject = {
         "majority of the samples, in %": [

@@ -1,4 +1,4 @@
-"""`workbench score`, `agree` and `import`."""
+"""`workbench score`, `agree` and `import`: compute rewards, compare labels, read trainers' logs."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -204,8 +204,8 @@ def agree(
 ) -> None:
     """Compare the labels of two feedback files.
 
-    The agreement on claims and outcomes is reported as accuracy, Cohen's kappa, and precision,
-    recall and F1 of each label.
+    For claims and for outcomes, the command prints accuracy, Cohen's kappa, and precision, recall
+    and F1 of each label. File A is the reference.
     """
     show(agreement(first, second), as_json, _print_agreement)
 
@@ -222,7 +222,7 @@ def import_logged(
     out: Annotated[Path, Option(help="JSONL of feedback rows, an input of `workbench score`.")],
     as_json: Json = False,
 ) -> int:
-    """Convert completions and rewards that TRL or verl logged to feedback rows."""
+    """Convert completions and rewards in logs of TRL or verl to feedback rows."""
     summary = import_completions(kind, file, out)
     _report(file, summary)
     if without := summary.get("without_gold"):

@@ -1,4 +1,4 @@
-"""`workbench scorecard`: run `benchmarks/scorecard.py`, which only a clone of the project has."""
+"""`workbench scorecard`: run `benchmarks/scorecard.py` from a clone of the repository."""
 
 import runpy
 from pathlib import Path
@@ -25,9 +25,10 @@ def scorecard_command(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Show which findings of the papers hold here, or measure them again.
+    """Show which findings of the papers hold in this library, or measure them again.
 
-    The committed results are shown; --run writes to runs/scorecard.
+    By default, the results in the repository are shown. With --run, the studies are run again, and
+    their results are written to runs/scorecard.
     """
     if not SCRIPT.is_file():
         raise WorkbenchError(

@@ -1,4 +1,4 @@
-"""`workbench demo`, `train` and `evaluate`."""
+"""`workbench demo`, `train` and `evaluate`: train policies and evaluate them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,9 +43,10 @@ def demo(
     seed: Seed = 1,
     threads: Threads = DEFAULT_THREADS,
 ) -> int:
-    """Train the tiny policy with TruthRL and show the difference.
+    """Train the tiny policy with TruthRL's ternary and binary reward, and compare the results.
 
-    The policy learns to answer questions that it can answer, and to abstain from others.
+    With the ternary reward, an abstention earns more than a wrong answer. With the binary reward,
+    both earn the same.
     """
     return exit_code(run_demo(out, seed, threads))
 
@@ -186,9 +187,9 @@ def _print_summary(summary: JsonMapping) -> None:
 
 
 def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
-    """Return the names of the metrics that have a value in one of the tables.
+    """Return the names of the outcome rates that have a value in at least one of the tables.
 
-    These are outcome rates or, if there are no such rates, metrics of claims.
+    If no outcome rate has a value, return the names of the claim metrics that have one.
     """
     present = {name for table in tables for name in known_metrics(table)}
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")

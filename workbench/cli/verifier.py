@@ -55,7 +55,8 @@ def verifier_calibrate(
 ) -> None:
     """Fit a model's temperature and thresholds on labelled pairs of premise and claim.
 
-    The model's weights do not change. The values are stored in a card with their measured accuracy.
+    The model's weights do not change. The temperature, the thresholds and the measured accuracy are
+    written to card.json in the folder --out.
     """
     with stdout_kept_clean():
         loaded = load_named(name, tuple(filter(None, map(str.strip, classes.split(",")))))

@@ -31,21 +31,21 @@ def train(
     Args:
         method: a method or baseline: "rlfh", "truthrl", "forag", "klcf", "knowrl", "dpo", …
         out: the folder of the run.
-        bench: "tiny" (the closed world), "small" or "paper".
+        bench: "tiny" (the closed world), "small" (real facts) or "paper".
         seed: seed of sampling and of the order of questions.
         steps: number of training steps; None for the method's default on this bench.
-        settings: "method.field=value", as `--set` on the command line.
+        settings: changed settings of the method, each as "method.field=value".
         live: True trains in another process and returns at once. The result is a view with curves
             for a notebook; `view.wait()` returns the summary.
         options: any of these.
 
             * `questions`: data set or question file, for a bench without questions of its own.
             * `policy`: model folder or hub name to start from instead of the bench's policy.
-            * `threads`: number of CPU threads. A run is resumed only with the same number.
-            * `judge`: "local" for the local verifier (`verifier` names its model), or the URL of
-              an OpenAI-compatible server (`judge_model` names its model). A server also takes
+            * `threads`: number of CPU threads. A run can be resumed only with the same number.
+            * `judge`: "local" for the local verifier (`verifier` names its model), or the URL of an
+              OpenAI-compatible server (`judge_model` names its model). A server also takes
               `judge_cache`, `judge_option` (["KEY=VALUE"]) and `judge_tokens`.
-            * `store`: an index of passages.
+            * `store`: name of an index with evidence for questions without passages.
 
     Raises:
         WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
@@ -59,20 +59,20 @@ def train(
 def evaluate(
     policy: Path | str, split: str = "validation", bench: str = "tiny", **options: Any
 ) -> JsonObject:
-    """Return a report on a policy's answers to the questions of a bench.
+    """Evaluate a policy on the questions of a bench, and return a report.
 
     The report has rates with 95 % intervals for all questions, by tier (how often the training data
     states the answer) and by kind of question.
 
     Args:
         policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped policies.
-        split: the questions: "validation", "test", "ood", …
-        bench: "tiny" (the closed world), "small" or "paper".
+        split: name of the split of the questions: "validation", "test", "ood", …
+        bench: "tiny" (the closed world), "small" (real facts) or "paper".
         options: further arguments of `workbench.experiments.evaluate.evaluate_policy`, such as
             `samples`, `limit`, `kinds`, `questions`, `judge` and `out`.
 
     Raises:
         WorkbenchError: the policy, split or bench is unknown, or the split has no question of the
-            `kinds`.
+            requested `kinds`.
     """
     return evaluate_policy(str(policy), split, bench, **options)

@@ -131,7 +131,10 @@ def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
 
 
 def _reason(fact: JsonMapping) -> str | None:
-    """Return why the judge could not check a claim, or why a rule objected to it; else None."""
+    """Return why the judge could not check a claim, or why a rule objected to it.
+
+    Return None if neither is the case.
+    """
     remarks = {UNPARSED: REASONS, UNFOUND: REASONS, OBJECTION: OBJECTIONS}
     for item in fact.get("evidence") or ():
         for key, texts in remarks.items():
@@ -141,9 +144,10 @@ def _reason(fact: JsonMapping) -> str | None:
 
 
 def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
-    """Write a table to `file` in the format `form`: "csv" or "parquet".
+    """Write a table to an open file in the format `form`: "csv" or "parquet".
 
-    In CSV, a spreadsheet does not execute a cell as a formula (see `without_formula`).
+    In a CSV file, cells that a spreadsheet would execute as formulas are changed by
+    `without_formula`.
     """
     if form == "parquet":
         frame.to_parquet(file, index=False)
@@ -153,9 +157,11 @@ def write_table(frame: "DataFrame", file: BinaryIO, form: str) -> None:
 
 
 def without_formula(value: object) -> object:
-    """Return `value`, changed so that a spreadsheet does not execute it as a formula.
+    """Change a table cell so that a spreadsheet does not execute it as a formula.
 
-    In a text, an apostrophe is put before each line that begins like a formula: "=1+1" -> "'=1+1".
+    In a text, an apostrophe is put before each line or tab-separated field that begins like a
+    formula: "=1+1" -> "'=1+1". All line ends become line feeds. Other values are returned
+    unchanged.
     """
     if not isinstance(value, str):
         return value

@@ -1,7 +1,7 @@
 """Compare evaluated runs and feedback files side by side: `workbench compare`.
 
-Runs that differ only in their seed are combined into one row. The name of a row lists the settings
-in which it differs from the other rows.
+Runs that differ only in their seed are combined into one row. The name of a row is its method, with
+the settings that differ from other rows of the same method.
 """
 
 import json
@@ -26,9 +26,11 @@ from workbench.util.jsonl import iter_rows
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished run, a feedback file, or a results file of lm-evaluation-harness.
+    """One input of `compare`: a finished run, a feedback file, or results of lm-evaluation-harness.
 
-    For a file, `method` is None.
+    Attributes:
+        sets: name of a question set -> its report and the file with its graded answers.
+        method: the method of a run; None for a file.
     """
 
     path: Path
@@ -54,24 +56,25 @@ def compare(
     """Compare finished runs and feedback files, with 95 % intervals over questions and seeds.
 
     Args:
-        runs: folders of runs, folders of several runs such as a queue's, feedback files, or
-            results files of lm-evaluation-harness.
+        runs: folders of runs, folders of several runs such as a queue's, feedback files, or results
+            files of lm-evaluation-harness.
         against: the baseline, as the name of a row in the result or the path of a run; None for no
             baseline.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
 
     Returns:
-        An object with these keys; the last two only with a baseline:
+        An object with these keys. Without a baseline, the last two are missing.
 
-        * `rows`: objects with `name`, `method`, `seeds`, `runs`, `cost` and `metrics`. The metrics
-          are `{question set: {metric: {value, low, high, n}}}`.
-        * `differences`: `{setting: {row: value}}` for the settings in which the trained rows
-          differ, without those that a row lacks.
+        * `rows`: objects with `name`, `method`, `seeds`, `runs` (paths), `cost` and `metrics`. The
+          metrics are `{question set: {metric: {value, low, high, n}}}`.
+        * `differences`: the settings in which trained rows differ, `{setting: {row: value}}`. A
+          setting that one of these rows lacks is left out.
         * `against`: the name of the baseline's row.
-        * `paired`: paired differences `{row: {metric: {value, other, diff, low, high, p, n}}}`.
-          `other` is the baseline's value. Results files also have `drop`: True if the interval is
-          below 0.
+        * `paired`: paired comparisons with the baseline, `{row: {metric: {value, other, diff, low,
+          high, p, n}}}`. `other` is the baseline's value. `diff` is `value` − `other`, with its
+          interval from `low` to `high` and its p-value `p`. Results files also have `drop`: True if
+          the interval is below 0. A row that cannot be compared has `{"reason": text}`.
 
     Raises:
         WorkbenchError: a run is not finished, a file is not feedback, or `against` is not a row.
@@ -154,10 +157,10 @@ def _read(path: Path, options: Settings) -> Evaluated:
 
 
 def _named(found: Group) -> dict[str, list[Evaluated]]:
-    """Group runs that differ only in their seed; return name -> group.
+    """Group runs that differ only in their seed, and return name -> group.
 
-    A group's name is its method, with the settings that differ between groups of this method.
-    Without a method, it is the path.
+    The name of a group is its method, with the settings that differ between groups of this method.
+    A file has no method, so its name is its path.
     """
     groups = group_by(
         found,
@@ -185,7 +188,7 @@ def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
-    """Return a group's metrics, over all its seeds, on the question set `key`.
+    """Return a group's metrics on the question set `key`, over all its seeds.
 
     If the answers of a seed are not stored, the values are means over the seeds, without intervals.
     """
@@ -202,7 +205,7 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
 
 
 def known_metrics(report: JsonMapping) -> JsonObject:
-    """Return the metrics of a report whose value is not None."""
+    """Return only the metrics of a report that have a value, as metric -> `{value, …}`."""
     return {
         name: cell
         for name, cell in report.items()
@@ -211,11 +214,11 @@ def known_metrics(report: JsonMapping) -> JsonObject:
 
 
 def _paired(group: Group, base: Group, options: Settings) -> JsonObject:
-    """Return the paired differences between two groups by metric; of runs, after training.
+    """Return the paired differences between two groups, by metric; {"reason": text} if impossible.
 
-    Runs with the same seed are paired; if no seed is common, they are paired in order. Results
-    files have no answers to single questions, so only their totals are compared. If nothing can be
-    compared, return {"reason": …}.
+    The evaluations after training are compared. Runs with the same seed are paired. If the groups
+    have no seed in common, their runs are paired in order. Results files have no answers to single
+    questions, so only their totals are compared.
     """
     accuracies = [
         side[0].sets[CAPABILITY][0] for side in (group, base) if CAPABILITY in side[0].sets

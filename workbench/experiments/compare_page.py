@@ -26,9 +26,9 @@ COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
 
 
 def write_page(result: JsonMapping, out: Path) -> None:
-    """Write the result of `compare` as one HTML file of about 5 MB, which contains plotly.
+    """Write the result of `compare` as one self-contained HTML file of about 5 MB.
 
-    Figures by tier or by step show the first seed of each row.
+    In figures by tier or by step, a row is represented by its first seed.
 
     Raises:
         WorkbenchError: the file cannot be written.

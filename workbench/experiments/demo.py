@@ -22,10 +22,11 @@ SHOWN_PER_TIER = 2
 
 
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
-    """Train two runs of about a minute each, and show tables, sample answers and two figures.
+    """Train the tiny policy once with each reward, and print result tables and sample answers.
 
-    The runs are in `out/ternary` and `out/binary`. The same call resumes a killed demo, and shows a
-    finished demo again. If a run is interrupted, the demo stops and shows nothing.
+    A run takes about a minute. Two figures are written to `out`. The runs are in `out/ternary` and
+    `out/binary`. The same call resumes a killed demo, and shows a finished demo again. If a run
+    does not finish, the demo stops and shows no results.
 
     Returns:
         Name of the reward ("ternary", "binary") -> summary of its run.
@@ -59,15 +60,24 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 
 
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> JsonObject:
-    """Train with one reward in the folder `out`, evaluate on the test split; return the summary."""
+    """Train the tiny policy with one reward, evaluate it on the test split; return the summary.
+
+    Args:
+        out: folder of the run.
+        reward: "ternary" or "binary".
+        seed: seed of the training.
+        threads: number of CPU threads.
+    """
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
 
 
 def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
-    """Return a printable table of every policy's outcome rates, for all questions and by tier.
+    """Return a table, printable by rich, of outcome rates by tier and policy.
 
-    `reports` maps names of policies to evaluation reports. `mode` is "greedy" or "sampled".
+    Args:
+        reports: name of the policy -> its evaluation report.
+        mode: "greedy" or "sampled" answers.
     """
     from rich.table import Table
 
@@ -91,9 +101,10 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
-    """Return a sentence with each reward's gain in truthfulness, as a share of an oracle's gain.
+    """Return a sentence with each reward's gain in truthfulness, in percent of an oracle's gain.
 
-    The oracle abstains exactly where the initial policy is wrong; see `share_of_oracle`.
+    The oracle answers like the initial policy, but abstains where this policy is wrong; see
+    `share_of_oracle`.
     """
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
@@ -109,7 +120,7 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
 
 
 def fixed_questions() -> list[Question]:
-    """Return a fixed sample of test questions from each tier, each about a different person."""
+    """Return a fixed sample of test questions: two of each tier, about different people."""
     by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
     for question in bench("tiny").questions("test"):
         by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(
@@ -154,7 +165,10 @@ def answers_table(run: Path) -> Any:
 
 
 def write_figures(out: Path, reports: Mapping[str, JsonMapping]) -> list[Path]:
-    """Write the two figures of the demo as self-contained HTML pages, and return their paths."""
+    """Write the two figures of the demo as self-contained HTML pages, and return their paths.
+
+    They show the outcome rates by tier, and the learning curves.
+    """
     runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
     figures = {
         "outcomes.html": outcomes_by_tier(reports),

@@ -32,12 +32,12 @@ MIN_GPU = 22.0  # GiB; a smaller GPU fits models of the bench "small"
 
 @dataclass(frozen=True)
 class Check:
-    """The result of a check, one line of the report.
+    """The result of a check, which is one line of the report.
 
     Attributes:
         found: what the check found, such as a version.
-        remedy: what to do; "" if the check succeeded.
-        path: "cpu" for a requirement of the library, "gpu" for one of its use on a GPU.
+        remedy: what the user can do; "" if the status is "ok".
+        path: "cpu" if the library always needs this, "gpu" if only its use on a GPU needs it.
     """
 
     name: str
@@ -51,8 +51,11 @@ def examine() -> JsonObject:
     """Run all checks of this machine and installation, and return the report.
 
     Returns:
-        "checks" is the list of checks. "cpu" and "gpu" are objects `{works, status, failed}`:
-        whether the library works there, the worst status, and the names of the failed checks.
+        An object with three keys:
+
+        * "checks": the list of checks.
+        * "cpu", "gpu": whether the library works there, as `{works, status, failed}`. `status` is
+          the worst status of a check, and `failed` has the names of the failed checks.
     """
     torch = _torch()
     python = Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
@@ -79,7 +82,7 @@ def verdict(checks: Sequence[Check]) -> JsonObject:
 
 
 def pinned() -> dict[str, dict[str, str]]:
-    """Return the versions that this package pins, `{extra: {package: version}}`.
+    """Return the versions that this library requires, as `{extra: {package: version}}`.
 
     The extra "" has the packages that are always installed.
     """
@@ -122,7 +125,10 @@ def gpus(torch: Any) -> list[Check]:
 
 
 def _one_gpu(number: int, own: Any) -> Check:
-    """Check the memory and bfloat16 support of GPU `number`; `own` has torch's properties of it."""
+    """Check the memory and the bfloat16 support of GPU `number`.
+
+    `own` has the properties that torch reports for this GPU.
+    """
     memory = own.total_memory / GIB
     found = f"{own.name}, {memory:.1f} GiB, compute capability {own.major}.{own.minor}"
     check = partial(Check, f"GPU {number}", found=found, path="gpu")
@@ -137,7 +143,7 @@ def _one_gpu(number: int, own: Any) -> Check:
 def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
     """Check whether the installed packages have their pinned versions, without importing them.
 
-    `pins` is the result of `pinned`. Of its extras, only "" and "gpu" are checked.
+    `pins` is the result of `pinned`. Only its extras "" and "gpu" are checked.
     """
     found = [
         _package(name, wanted, path)

@@ -61,20 +61,22 @@ def evaluate_policy(
     temperature: float = 1.0,
     inference: Inference | None = None,
 ) -> JsonObject:
-    """Return a report (see `report`) on a policy's answers to one split of a bench's questions.
+    """Evaluate a policy on one split of a bench's questions, and return a report (see `report`).
 
     The bench's judge grades the answers.
 
     Args:
-        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's
-            own checkpoints.
+        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's own
+            checkpoints.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
         samples: number k of sampled responses per question, besides the greedy response. The
             sampled rates are means over the k samples (Avg@k); KnowRL uses k = 5, temperature .6.
-        limit: number of questions, drawn at random with `seed`; None for all questions.
-        kinds: kinds of questions; None for all kinds with gold answers. For other kinds, only claim
-            metrics are reported.
+        seed: seed of sampling, and of the choice of questions with `limit`.
+        limit: number of questions, drawn at random; None for all questions.
+        kinds: kinds of questions; None for all kinds with gold answers. For kinds without gold
+            answers, only claim metrics are reported.
+        threads: number of CPU threads; None for torch's current number.
         questions: data set or question file for a bench without questions of its own.
         lang: language of the questions; "l2" is the second language of the tiny bench's world.
         judge: a judge that replaces the bench's judge.
@@ -82,7 +84,8 @@ def evaluate_policy(
             `workbench.util.failures`).
         as_trained: use the system prompt of the policy's training instead of the bench's.
         engine: "hf" (transformers) or "vllm".
-        out: new file for the graded answers: the baseline's with `inference`, else the greedy ones.
+        out: new file for the graded answers. With `inference`, these are the baseline's answers,
+            else the greedy answers.
         temperature: temperature of the sampled responses.
         inference: a baseline at inference time whose answers are also reported: "best_of_n" (rated
             by the local verifier), "self_consistency" (the majority answer, or an abstention) or
@@ -91,7 +94,7 @@ def evaluate_policy(
     Raises:
         WorkbenchError: `out` exists, the policy, bench or split is unknown, the split has no
             question of the `kinds`, or `judge` returns no verdict.
-        TooManyFailures: more than `max_failed` of the responses failed.
+        TooManyFailures: the share of responses that failed is above `max_failed`.
     """
     chosen = bench_of(bench, questions).with_judge(judge)
     check_engine(engine)
@@ -148,9 +151,9 @@ def training_prompt(policy: str) -> str | None:
 
 
 def training_config(policy: str) -> JsonMapping | None:
-    """Return the stored config of the run that trained a policy.
+    """Return the stored config of the run that trained a policy; None without such a run.
 
-    `policy` is the run's folder or a policy's folder in it. Return None if it is not in a run.
+    `policy` is the folder of the run, or the folder of a policy in it.
     """
     folder = Path(policy)
     places = (folder, *list(folder.parents)[:3])  # run/, run/policy, run/stages/NAME/policy
@@ -159,9 +162,10 @@ def training_config(policy: str) -> JsonMapping | None:
 
 
 def evaluation_grade(checks: Checks) -> Grade:
-    """Return a grader with the checks "fact" (of claims) and "outcome" (of final answers).
+    """Return a function that grades responses by the checks "fact" and "outcome".
 
-    A check that `checks` lacks is left out. Questions without gold answers get no outcome.
+    "fact" gives verdicts on claims, "outcome" on final answers. A check that is missing in `checks`
+    is left out. Questions without gold answers get no "outcome" verdict.
     """
     return assemble(
         checks,
@@ -191,9 +195,8 @@ def report(
 ) -> JsonObject:
     """Return a report of graded responses: `{policy, split, n, seeds, greedy, sampled}`.
 
-    `n` is the number of questions. If there are responses of a baseline at inference time, the
-    report also has `inferred`. `greedy`, `sampled` and `inferred` have these metrics, with 95 %
-    bootstrap intervals over questions:
+    `n` is the number of questions. `greedy` and `sampled` have these metrics, with 95 % bootstrap
+    intervals over questions:
 
     * the outcome rates of `metrics.table`;
     * the metrics of `metrics.claim_table`, if claims were extracted;
@@ -202,6 +205,16 @@ def report(
       state a fact) and each kind of question.
 
     A metric without responses is null, never NaN.
+
+    Args:
+        greedy: the greedy responses.
+        sampled: the sampled responses.
+        policy: name of the policy, for the report.
+        split: name of the split, for the report.
+        seeds: seeds of the evaluation. The first is also the seed of the bootstrap.
+        resamples: number of resamples of the bootstrap.
+        inferred: responses of a baseline at inference time. The report then has a key `inferred`
+            with the same metrics.
     """
     options: JsonObject = {"seed": seeds[0], "resamples": resamples}
 
@@ -233,14 +246,15 @@ def report(
 def compare(
     reports: Mapping[str, JsonMapping], mode: str = "greedy", tiers: Sequence[str] = ()
 ) -> "pd.DataFrame":
-    """Return the reports of several policies as a table of percentages, by tier and policy.
+    """Return a table of several policies' outcome rates in percent, by tier and policy.
 
-    The tier "all" is first and has 95 % intervals. The tiers in `tiers` follow in that order, then
-    all others. "–" stands for missing values.
+    The first rows are for all questions (tier "all") and have 95 % intervals. "–" stands for
+    missing values.
 
     Args:
         reports: name of the policy -> its report.
         mode: "greedy" or "sampled" answers.
+        tiers: tiers in the order of the table. Tiers that are not listed come last.
     """
     import pandas as pd
 
@@ -263,7 +277,9 @@ def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
-    """Return all questions in order, or `limit` questions that are drawn with `seed`.
+    """Return `limit` questions, drawn at random with `seed`.
+
+    If `limit` is None or at least the number of questions, return all questions in order.
 
     Raises:
         WorkbenchError: `limit` is below 1.

@@ -1,7 +1,11 @@
 """Run an experiment: evaluate, train a method's stages, evaluate again; store all in one folder.
 
-The files are written in this order: before.json -> stages/NAME for each stage before the last ->
-the last stage in the run's own folder -> summary.json
+The folder gets its files in this order:
+
+1. before.json: the first evaluation.
+2. stages/NAME/: each stage except the last.
+3. The files of the last stage, in the run's own folder.
+4. summary.json: both evaluations, cost and status.
 """
 
 import os
@@ -51,14 +55,16 @@ def train(
     policy: str | None = None,
     judge: NamedJudge | None = None,
 ) -> JsonObject:
-    """Train a method on a bench, both by name, and return the summary of `run_experiment`.
+    """Train a method on a bench, both given by name, and return the summary of `run_experiment`.
 
     Args:
         method: name of a method, such as "truthrl".
         bench_name: "tiny", "small" or "paper".
+        seed: seed of the evaluations and the training.
         out: folder of the run.
         steps: number of training steps; None for the method's default on this bench.
-        overrides: settings "method.field=value".
+        threads: number of CPU threads, as for `run_experiment`.
+        overrides: changed settings, each as "method.field=value".
         questions: data set or question file for a bench without questions of its own.
         policy: folder or hub name of the initial policy; by default the bench's.
         judge: judge that replaces the bench's judge. The tiny bench accepts no other judge, because
@@ -78,7 +84,12 @@ def train(
 def configured(
     method: Method, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()
 ) -> Any:
-    """Return the method's config for the bench, changed by `steps` and then by `overrides`."""
+    """Return the method's config for the bench, changed by `steps` and then by `overrides`.
+
+    Args:
+        steps: number of training steps; None for the method's default.
+        overrides: changed settings, each as "method.field=value".
+    """
     config = method.configure(bench.name, overrides)
     if steps is None:
         return config
@@ -104,8 +115,9 @@ def run_experiment(
     Args:
         threads: number of CPU threads, which affects rounding. None for 2, or for the number with
             which the run began. A run cannot be resumed with another number.
-        shared: folder in which several runs share finished stages; None to share nothing. A shared
-            stage adds to the cost of every run, but only to the seconds of the run that trained it.
+        shared: folder in which several runs share finished stages; None to share nothing. The judge
+            cost of a shared stage counts in every run. Its seconds count only in the run that
+            trained it.
 
     Raises:
         WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
@@ -157,9 +169,9 @@ def check_one_process() -> None:
 
 
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
-    """Return the bench with the policy that the training starts from.
+    """Return the bench, with the policy from which the method's training starts.
 
-    The policy is the method's initial checkpoint, unless the user named another one.
+    This is the method's initial checkpoint, unless the user named another policy.
     """
     return (
         bench.with_policy(method.training(config).start)
@@ -169,10 +181,13 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
 
 
 def max_failed(method: Method, config: MethodConfig) -> float:
-    """Return the share of ungraded answers above which an evaluation of the run fails.
+    """Return the largest accepted share of ungraded answers in the evaluations of a run.
 
-    It is the trainer's setting `sampling.max_failed`; else the largest `max_failed` of the settings
-    in use; else `MAX_FAILED`.
+    The first of these values that exists is returned:
+
+    1. the trainer's setting `sampling.max_failed`;
+    2. the largest setting `max_failed` in use;
+    3. `MAX_FAILED`.
     """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -197,8 +212,9 @@ def identity_of(
     """Return the identity of a run: everything that determines its result.
 
     Args:
-        stored: the content of the run's config.json, or {}. Its digests are used for input files
-            that no longer exist.
+        threads: number of CPU threads; None for 2.
+        stored: the content of the run's config.json, or {}. If an input file no longer exists, its
+            digest is taken from here.
 
     Raises:
         WorkbenchError: the initial policy does not exist.
@@ -226,9 +242,9 @@ def identity_of(
 
 
 def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObject:
-    """Return `stored`, the content of a config.json, with all fields of the current version.
+    """Return the content of a config.json with all fields of the current version.
 
-    Fields that an earlier version did not store get their defaults.
+    Fields that an earlier version did not store get their defaults. `stored` is the content before.
     """
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
@@ -330,8 +346,8 @@ class _Run:
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:
         """Run the last of `stages` unless it is done already. Return whether it is done now.
 
-        If the shared folder has the result of an equal stage of another run, it is copied instead.
-        A stage is equal if its key and the keys of all earlier `stages` are equal.
+        If another run has shared the result of an equal stage, this result is copied instead. Two
+        stages are equal if their keys and the keys of all earlier stages are equal.
         """
         stage, place = stages[-1], None
         if finished(job.out):
@@ -385,7 +401,10 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> JsonObject:
-    """Return `{"failed": number of responses without a reward, "cost": total judge cost}`.
+    """Return the failures and the judge cost of stored rollouts, as `{"failed": …, "cost": …}`.
+
+    "failed" is the number of responses without a reward. "cost" has the totals of calls, tokens and
+    seconds.
 
     Args:
         files: files of stored rollouts.

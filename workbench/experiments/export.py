@@ -39,7 +39,10 @@ A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
 
 
 class NotPushed(WorkbenchError):
-    """The hub refused an export. The export itself is complete on this machine."""
+    """The error that the hub refused the upload of an export.
+
+    The export on this machine is complete.
+    """
 
     code = 3
 
@@ -61,9 +64,13 @@ def export(
         policy: a run's or an adapter's folder.
         out: a new or empty folder.
         base: the adapter's base model; None for the model that the run or the adapter names.
-        dtype: type of the saved weights; "base" for the type of the base model's file.
+        dtype: type of the saved weights; "base" for the type in the base model's config.
         push: hub repository OWNER/NAME, new or empty, for an upload; None for no upload.
-        private: whether this repository is private.
+        private: whether the hub repository is private; else it is public.
+
+    Returns:
+        An object with `out`, `base`, `dtype`, `parameters` (their number) and `bytes`; after an
+        upload also with the result of `publish`.
 
     Raises:
         WorkbenchError: there is no adapter, it does not fit the base model, `out` is not empty, the
@@ -121,7 +128,13 @@ def export(
 
 
 def card(adapter: Path, base: str, dtype: str) -> str:
-    """Return the README of an export, with the method and the system prompt of its training."""
+    """Return the text of an export's README, with the method and system prompt of the training.
+
+    Args:
+        adapter: folder of the adapter.
+        base: name or folder of the base model.
+        dtype: type of the saved weights.
+    """
     run = read_json(adapter.parent / "config.json") or {}
     start = str(run.get("policy") or base)  # the policy before earlier stages
     name = Path(start).name if Path(start).is_dir() else start
@@ -176,6 +189,11 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
 
 def publish(repository: str, private: bool, out: Path) -> JsonObject:
     """Upload a finished export in one commit, and return `{repository, private, url}`.
+
+    Args:
+        repository: name of an existing hub repository, OWNER/NAME.
+        private: whether the repository is private, for the result only.
+        out: folder of the export.
 
     Raises:
         NotPushed: the hub refuses the upload.

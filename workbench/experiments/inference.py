@@ -1,4 +1,4 @@
-"""Baselines at inference time, which do not change the policy's weights.
+"""Baselines that improve answers at inference time and do not change the policy's weights.
 
 They are best of n by a verifier, abstention by self-consistency, and chain of verification (CoVe,
 arXiv 2309.11495).
@@ -38,8 +38,8 @@ def best_of_n(samples: Sequence[Feedback], verify: Grade) -> list[Feedback]:
 
     Args:
         samples: graded samples of all questions.
-        verify: grades the same responses again, with the reward "score", such as `verifier_grade`.
-            A sample without a score counts as the worst.
+        verify: function that grades the same responses again and gives each a reward "score", such
+            as the result of `verifier_grade`. A sample without a score counts as the worst.
 
     Raises:
         WorkbenchError: no sample has a score.
@@ -63,7 +63,11 @@ def _groups(samples: Sequence[Feedback]) -> Iterable[list[Feedback]]:
 
 
 def verifier_grade(bench: Bench) -> Grade:
-    """Return a grader by the local verifier: reward "score" is the share of supported claims."""
+    """Return a function that grades responses by the local verifier.
+
+    Each graded response has a reward "score": the share of its claims that the verifier supports;
+    None without claims.
+    """
     # the bench's own judge would not be a fair choice, because it grades the chosen answers
     store = bench.named_judge.store if bench.named_judge else None
     local = LocalJudge(store=store).checks(bench.search and bench.search())
@@ -76,8 +80,13 @@ def self_consistency(
 ) -> list[Feedback]:
     """Return for each question the first sample with the majority answer, or an abstention.
 
-    The result is an abstention, graded by `grade`, if the majority's share is below `least`. Only
-    samples whose outcome was judged count; without any, the first sample is returned.
+    The abstention is returned if the majority's share of the samples is below `least`. Only samples
+    with a judged outcome count. If a question has no such sample, its first sample is returned.
+
+    Args:
+        samples: graded samples of all questions.
+        grade: function that grades the abstentions.
+        least: smallest share of a majority *(ours)*.
     """
     chosen: list[Feedback | Response] = []
     for group in _groups(samples):
@@ -96,13 +105,14 @@ def self_consistency(
 
 
 def cove(write: Write, drafts: Sequence[Response]) -> list[Response]:
-    """Return a revision of each draft, by chain of verification in its factored form.
+    """Revise each draft by chain of verification (arXiv 2309.11495) in its factored form.
 
-    The policy writes questions that check the draft, and answers each without seeing the draft.
-    Then it writes the final answer from the draft and the checks. The prompts are ours.
+    The policy writes questions that check the draft. It answers each question without seeing the
+    draft. Then it writes the final answer from the draft and these checks. The prompts are ours.
 
     Args:
-        write: function that samples the policy's responses to questions.
+        write: function that returns the policy's responses to a list of questions.
+        drafts: the policy's first answers.
     """
     texts = [_answer(draft) for draft in drafts]
     asked = [draft.question for draft in drafts]

@@ -2,10 +2,10 @@
 
     view = workbench.train("truthrl", "runs/ternary", seed=1, live=True)
     view                    # shows the curves; the next cell can run meanwhile
-    summary = view.wait()   # a kernel interrupt here stops the training, once it has saved
+    summary = view.wait()   # a kernel interrupt here saves and stops the training
 
 `Live("runs/ternary")` shows a run that another process trains, such as a command or a queue.
-Tag a cell that shows an unfinished run `nbval-ignore-output`, because its output depends on time.
+If nbval tests the notebook, tag a cell that shows an unfinished run `nbval-ignore-output`.
 """
 
 import threading
@@ -126,9 +126,9 @@ class Live:
         self.button.description = "Stop at once"
 
     def wait(self) -> JsonObject | None:
-        """Wait for the end of the run, and return its summary, or None if it has no summary.
+        """Wait until the run ends, and return its summary; None if the run stored no summary.
 
-        Meanwhile a kernel interrupt stops the training; the Stop button does not work.
+        During the wait, a kernel interrupt stops the training, and the Stop button does not work.
 
         Raises:
             WorkbenchError: the training failed.
@@ -181,9 +181,13 @@ class Live:
     def _over(self) -> bool:
         """Return whether the training has ended.
 
-        For a run of another process, two things must hold. No process uses its folder now; and
-        either a process used it at the previous call, or the run is finished. A run that has not
-        started is therefore not over. Only the thread that updates the view may call this.
+        A run of another process has ended if no process uses its folder now and one of these holds:
+
+        * A process used the folder at the previous call.
+        * The run is finished.
+
+        So a run that has not started is not over. Only the thread that updates the view may call
+        this.
         """
         if self.training:
             return not self.training.running
@@ -222,7 +226,10 @@ class Live:
 
 
 def redraw(chart: "FigureWidget", figure: "Figure") -> None:
-    """Show `figure` in the widget `chart`. If the number of curves is equal, only update data."""
+    """Show `figure` in the widget `chart`.
+
+    If both have the same number of curves, only the data of the curves is replaced.
+    """
     if len(chart.data) != len(figure.data):
         chart.data = ()
         chart.add_traces(figure.data)

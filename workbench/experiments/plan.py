@@ -46,8 +46,8 @@ class Training:
         length: tokens per sequence.
         scored: tokens per sequence for which logits are computed.
         sides: sequences per example: 2 for DPO (chosen and rejected), else 1.
-        at_once: responses that are sampled at a time; 0 without sampling.
-        prompts: number of prompts for the `at_once` responses.
+        at_once: number of responses that are sampled together; 0 without sampling.
+        prompts: number of prompts of these responses.
     """
 
     part: str
@@ -68,9 +68,13 @@ class Training:
 
 
 def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
-    """Convert the trainer config `part` to a `Training`, for prompts of `prompt` tokens.
+    """Convert a trainer's config to the `Training` that the memory formulas use.
 
-    `path` is the full name of the config, such as "truthrl.grpo".
+    Args:
+        path: full name of the config, such as "truthrl.grpo".
+        part: the config of the trainer.
+        prompt: number of tokens of a prompt.
+        shape: size of the model.
     """
     lora, kind = part.lora, type(part).__name__
     common = (path, kind, lora.lora_r, lora.gradient_checkpointing, lora.load_in_4bit)
@@ -116,7 +120,15 @@ def state(shape: Shape, training: Training, models: int, size: int) -> Items:
 
 
 def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the memory in use during a backward pass; arguments and result as for `state`."""
+    """Return the memory in use during a backward pass, including that of `state`.
+
+    Args:
+        models: number of reward models in memory.
+        size: bytes of a weight: 4 on a CPU, 2 on a GPU.
+
+    Returns:
+        Name of an item, such as "activations" -> its bytes.
+    """
     config, sequences = shape.config, training.micro * training.sides
     tokens, layers = sequences * training.length, config.num_hidden_layers
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
@@ -135,7 +147,10 @@ def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
 def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
     """Return the bytes per token that a layer saves for the backward pass.
 
-    `length` is the tokens of a sequence, `size` the bytes of a weight.
+    Args:
+        rank: rank of the LoRA adapter.
+        length: number of tokens of a sequence.
+        size: bytes of a weight: 4 on a CPU, 2 on a GPU.
     """
     config, mixed = shape.config, size != 4
     hidden, inner, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
@@ -146,7 +161,15 @@ def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
 
 
 def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
-    """Return the memory in use while responses are sampled; arguments and result as for `state`."""
+    """Return the memory in use while responses are sampled, including that of `state`.
+
+    Args:
+        models: number of reward models in memory.
+        size: bytes of a weight: 4 on a CPU, 2 on a GPU.
+
+    Returns:
+        Name of an item, such as "kv_cache" -> its bytes.
+    """
     config, prompt = shape.config, training.length - training.scored
     # keys and values of all layers; one layer more, because the cache is copied to grow
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size
@@ -165,16 +188,22 @@ def total(items: Items) -> int:
 
 
 def forward_flops(shape: Shape, length: int) -> float:
-    """Return the FLOPs per token in a row of `length` tokens: two per weight, plus attention."""
+    """Return the FLOPs of a forward pass per token of a sequence with `length` tokens.
+
+    These are two per weight, plus attention.
+    """
     matrices = shape.matrices + shape.config.vocab_size * shape.config.hidden_size
     attention = shape.config.num_hidden_layers * length * shape.queries
     return float(2 * (matrices + attention))
 
 
 def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> float:
-    """Return the hours per training step on a GPU of `GPUS`.
+    """Return the estimated hours of one training step on a GPU.
 
-    A backward pass is assumed to cost as much as a forward pass, as the base model is frozen.
+    The base model is frozen, so a backward pass is assumed to cost as much as a forward pass.
+
+    Args:
+        gpu: specification of the GPU, a value of `GPUS`.
     """
     flops = OF_FLOPS * gpu["flops"]
     forward, layers = forward_flops(shape, training.length) / flops, shape.config.num_hidden_layers
@@ -191,7 +220,12 @@ def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> fl
 
 
 def judge_requests(checks: Collection[str], claims: int) -> int:
-    """Return the number of judge requests of these checks for a response with `claims` claims."""
+    """Return the number of requests to the judge for one response.
+
+    Args:
+        checks: names of the checks that grade the response.
+        claims: number of claims in the response.
+    """
     extraction = bool((OF_CLAIMS - {"factuality"}) & {*checks})
     facts = claims + 1 if "fact" in checks and claims else 0
     checklist = "claim_checklist" in checks and claims > 0
@@ -200,9 +234,14 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 
 
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
-    """Return the checks that grade a rollout in training.
+    """Return the names of the checks that grade a rollout in training.
 
-    If a trained model gives the rewards, its check replaces "fact".
+    These are the method's checks. If a trained model gives the rewards instead of the judge, the
+    check by this model replaces "fact".
+
+    Args:
+        checks: names of the method's checks.
+        config: config of the method.
     """
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
@@ -211,9 +250,9 @@ def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
 
 
 def remedy(training: Training, sampled: bool) -> str:
-    """Return a sentence that names the settings to change so that a phase needs less memory.
+    """Return a sentence that names the settings to change if a phase needs too much memory.
 
-    `sampled` is True for a phase that samples responses, False for one with a backward pass.
+    `sampled` is True for a phase that samples responses, False for a phase with a backward pass.
     """
     larger = "a smaller --policy, or a --gpu with more memory"
     if not training.part:  # the evaluation has no settings
@@ -277,19 +316,22 @@ def plan(
     """Return an estimate of a training's memory, judge requests and hours.
 
     Args:
+        method: name of the method.
+        bench: bench that sets the defaults: "tiny", "small" or "paper".
         policy: a model's folder or public name; by default the bench's policy.
         gpu: one of `GPUS`, or "cpu" for this machine; None to compare with all `GPUS`.
-        overrides: settings "method.field=value".
+        overrides: changed settings, each as "method.field=value".
         prompt_tokens: tokens of a prompt; by default the bench's.
 
     Returns:
         An object with these keys, and others:
 
         * `phases`: the memory in bytes of each phase, such as the rollouts.
-        * `fits`: whether the memory of `gpu` is enough. Without `gpu`, None, or False if all `GPUS`
-          are too small.
-        * `fits_on`: the `GPUS` that are large enough.
-        * `hours`: the hours on `gpu`; None if it is not one of `GPUS`, or the steps are not known.
+        * `fits`: whether the memory of `gpu` is enough. Without `gpu`, it is False if all `GPUS`
+          are too small, else None.
+        * `fits_on`: the `GPUS` with enough memory.
+        * `hours`: the hours on `gpu`; None if `gpu` is not one of `GPUS`, or if the number of steps
+          is not known.
 
     Raises:
         WorkbenchError: the method, bench, GPU or model is unknown, or a setting is invalid.

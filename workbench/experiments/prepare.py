@@ -47,10 +47,12 @@ def prepare_klcf(
 
     Args:
         policy: the base model's folder or hub name; by default the bench's.
-        overrides: settings such as "klcf.prepare.field=value", "klcf.kinds=value" or, instead of
-            `policy`, "klcf.base=MODEL".
-        questions, judge: as for `workbench.experiments.experiment.train`.
-        threads: CPU threads.
+        seed: seed of sampling.
+        overrides: changed settings, such as "klcf.prepare.field=value" or "klcf.kinds=value".
+            "klcf.base=MODEL" names the base model instead of `policy`.
+        threads: number of CPU threads.
+        questions: data set or question file for a bench without questions of its own.
+        judge: judge that replaces the bench's judge.
 
     Returns:
         The content of card.json (the inputs, and counts of every step), with the keys `status`

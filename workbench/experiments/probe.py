@@ -3,7 +3,7 @@
 Files in the folder of a probe:
 
 config.json      all inputs
-probe.jsonl      a row for each graded question
+probe.jsonl      a row for each question, with the graded samples
 summary.json     the result
 """
 
@@ -77,13 +77,18 @@ def probe_policy(
     """Sample k answers to each question of a split, grade their outcomes and return a report.
 
     The same call continues an unfinished probe, and returns the stored result of a finished one.
+    The questions are those with gold answers.
 
     Args:
         policy: as for `evaluate_policy`; None for the bench's own policy.
+        split: name of the split ("validation", "test", "ood", …).
+        bench: the bench, or its name.
+        k: number of samples per question.
         out: folder of the probe; None for a folder in `root` with a hash of the inputs in its name.
-            Name a folder if you replaced `bench.checks`, which the hash does not cover.
-        limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
-            gold answers are left out.
+            The hash does not cover `bench.checks`, so name a folder if you replaced them.
+        temperature: temperature of the samples.
+        seed: seed of sampling, and of the choice of questions with `limit`.
+        limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`.
         threads: number of CPU threads; None for 2, or 1 with actors.
         actors: Ray actors that sample, each with the policy on one CPU; None to sample in this
             process. The result equals that of a probe with one thread.

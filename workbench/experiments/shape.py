@@ -1,4 +1,4 @@
-"""The shapes of models and the specifications of GPUs for `workbench plan`."""
+"""Shapes of models and specifications of GPUs, for `workbench plan`."""
 
 import json
 import math
@@ -23,13 +23,13 @@ TYPES = ("llama", "qwen2", "qwen3")
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a dense decoder.
+    """The size of a dense decoder model.
 
     Attributes:
         parameters: number of all weights.
-        matrices: number of weights in the linear layers.
-        sides: sum of the input and output widths of all linear layers. A LoRA adapter has `sides`
-            × rank weights.
+        matrices: number of weights in the linear layers of the decoder blocks.
+        sides: sum of the input and output widths of these linear layers. A LoRA adapter on all of
+            them has `sides` × rank weights.
         queries: width of a layer's queries, over all heads.
         keys: width of a layer's keys, over all heads.
     """

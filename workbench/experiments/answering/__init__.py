@@ -1,4 +1,4 @@
-"""Answer a question from retrieved passages; every sentence gets its sources and a verdict.
+"""Answer a question from retrieved passages; each sentence gets its sources and a verdict.
 
 # from the closed world's pages
 answer("What is Sotri Bebren known for and how does it compare with Stanel Dunumin?")

@@ -34,17 +34,18 @@ def answer(
     engine: Engine = "hf",
     root: Path | str = ROOT,
 ) -> Answer:
-    """Answer a question from passages, and judge every sentence of the answer by these passages.
+    """Answer a question from passages, and judge each sentence of the answer by these passages.
 
     Args:
-        policy: a run's or a model's folder, a hub name, or "sft" / "base"; None for the tiny
-            policy.
+        policy: a run's or a model's folder, a hub name, or "sft" / "base" for a checkpoint of the
+            tiny policy; None for "sft".
         store: name or path of an index of passages; None for the closed world's pages.
         judge: language model that judges the sentences. None for the closed world's exact judge if
-            the passages are its pages, else the local verifier.
+            the passages are pages of the closed world, else for the local verifier.
         k: maximum number of passages; None for 3 with the tiny policy, and 5 with others.
         mode: how to search the index: "text" (by words), "dense" (by vectors) or "hybrid" (both).
             None for "hybrid" if the index has vectors, else "text".
+        threads: number of CPU threads; None for torch's current number.
         engine: what generates the answer: "hf" (transformers) or "vllm".
         root: folder of the indexes, in which `store` is looked up by name.
 
@@ -74,10 +75,14 @@ def answer(
 def answer_from(
     sources: Sources, text: str, load: Callable[[], Policy], path: str, k: int | None = None
 ) -> Answer:
-    """Answer a question from the passages that `sources` finds, and judge every sentence.
+    """Answer a question from the passages that a source finds, and judge each sentence.
+
+    If no passage is found, the result has no sentences, and the policy is not loaded.
 
     Args:
-        load: function that loads the policy; called only if a passage is found.
+        sources: the source of passages, with the judge.
+        text: the question.
+        load: function that loads the policy.
         path: folder or hub name of the policy.
         k: maximum number of passages; None for the policy's default.
     """

@@ -19,7 +19,7 @@ SMALL_MOST, SMALL_ROOM, SMALL_NEW_TOKENS = 3, 176, 112
 
 @dataclass(frozen=True)
 class Reader:
-    """A policy with its system prompt and its limits.
+    """A policy that answers from passages, with its system prompt and its token limits.
 
     Attributes:
         most: maximum number of passages in a prompt.
@@ -38,10 +38,13 @@ class Reader:
     small: bool = False
 
     def prompt(self, question: Question, passages: Sequence[Passage], k: int | None) -> Question:
-        """Return the question with as many of the best passages as fit, at least one.
+        """Return the question with the system prompt and as many passages as fit, at least one.
 
-        `passages` are sorted, the best first. At most `k` are used; None means `most`. A single
-        passage that is too long is shortened.
+        If a single passage is too long, it is shortened.
+
+        Args:
+            passages: passages for the question, the best first.
+            k: maximum number of passages; None for `most`.
 
         Raises:
             WorkbenchError: the question alone is too long.
@@ -68,10 +71,14 @@ class Reader:
 
 
 def reader_of(path: str, policy: Policy) -> Reader:
-    """Return the `Reader` of a policy, whose folder or hub name is `path`.
+    """Return a `Reader`, which combines a policy with its system prompt and limits.
 
-    The system prompt makes the policy begin its answer with a plan, "[Structure] … [Outline] …". If
-    the policy was trained to plan without an instruction, it gets the prompt of its training.
+    The system prompt asks for a plan, "[Structure] … [Outline] …", before the answer. Some policies
+    were trained to plan without this instruction. They get the system prompt of their training.
+
+    Args:
+        path: folder or hub name of the policy.
+        policy: the loaded policy.
     """
     # a vocabulary with the markers of a plan, such as "[Outline]", is that of the closed world
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()

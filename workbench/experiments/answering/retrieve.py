@@ -1,4 +1,4 @@
-"""Add passages from an index to questions without passages, such as ELI5's, to train FoRAG."""
+"""Add passages from an index to questions without passages, for example to train FoRAG on ELI5."""
 
 import sys
 from collections import Counter
@@ -14,16 +14,25 @@ EVERY = 4  # batches between lines of progress
 
 
 def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
-    """Write questions to a JSONL file, each with up to `k` passages that `sources` finds for it.
+    """Write questions to a JSONL file, and add passages to questions that have none.
 
-    A question that already has passages keeps them. A question without results is left out.
+    A question for which no passage is found is left out.
+
+    Args:
+        sources: the source of passages, whose search is used.
+        k: maximum number of added passages per question.
+        out: the JSONL file to write.
 
     Returns:
-        Numbers of questions: "questions" (all), "had" (with passages before), "retrieved" (with
-        passages from the search) and "found_nothing" (without results).
+        Numbers of questions:
+
+        * "questions": all questions.
+        * "had": questions that had passages before.
+        * "retrieved": questions to which passages were added.
+        * "found_nothing": questions that were left out.
 
     Raises:
-        WorkbenchError: no question has results, or `out` exists.
+        WorkbenchError: no question has passages, or `out` exists.
     """
     # checked first, because the search takes long
     if out.exists():

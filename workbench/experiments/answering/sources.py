@@ -24,12 +24,13 @@ SENTENCES = 3
 
 @dataclass(frozen=True)
 class Sources:
-    """A search for passages, and the judge of answers from these passages.
+    """A source of passages: a search function, and the judge of answers from these passages.
 
     Attributes:
-        search: function from questions and k to the k best passages for each, the best first.
+        search: function of a list of questions and k. It returns the k best passages for each
+            question, the best first.
         checks: function that returns the checks of the judge.
-        exact: True if the judge is that of the closed world, which makes no errors.
+        exact: True if the judge is the closed world's judge, which makes no errors.
         foreign: True if the passages are not pages of the closed world.
     """
 
@@ -39,9 +40,14 @@ class Sources:
     foreign: bool = False
 
     def question(self, text: str, checks: Checks) -> Question:
-        """Return `text` as a question, whose answers are judged by the passages only.
+        """Convert a text to a `Question` whose answers are judged only by its passages.
 
-        The closed world's judge would otherwise use all facts of the world.
+        By default, the closed world's judge uses all facts of the world. A mark in the question's
+        `meta` limits it to the passages.
+
+        Args:
+            text: the text of the question.
+            checks: the checks of the source's judge.
         """
         question = Question("answer", text)
         if not self.exact:
@@ -51,21 +57,27 @@ class Sources:
 
 
 def closed_world() -> Sources:
-    """Return the closed world's pages as a source, split into excerpts and searched by words."""
+    """Return a source with excerpts of the closed world's pages, which are searched by words."""
     world = load_world()
     # not by vectors: the names are invented, and encoders do not know them
     return Sources(_excerpts(world).search, lambda: world_checks(world), exact=True)
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
-    """Open an index by name or path as a source; `mode` and `root` are as for `answer`.
+    """Open an index of passages as a source.
 
-    The judge is the closed world's if the index has the world's current pages, else the local
-    verifier.
+    If the index has the current pages of the closed world, the judge is the closed world's.
+    Otherwise it is the local verifier.
+
+    Args:
+        name: name or path of the index.
+        mode: "text" (search by words), "dense" (by vectors) or "hybrid" (both). None for "hybrid"
+            if the index has vectors, else "text".
+        root: folder of the indexes, in which `name` is looked up.
 
     Raises:
-        WorkbenchError: there is no such index, or it has no vectors for the mode, or their encoder
-            is not available.
+        WorkbenchError: the index does not exist or has no vectors for the mode, or the encoder of
+            its vectors is not available.
     """
     index = open_index(name, root)
     chosen: Mode = mode or ("hybrid" if index.card["encoder"] else "text")
@@ -100,7 +112,10 @@ def _check_encoder(index: Index) -> None:
 
 
 def _world_of(index: Index) -> World | None:
-    """Return the closed world whose pages an index has; None for other pages, or outdated ones."""
+    """Return the closed world whose pages an index has.
+
+    Return None if the index has other pages, or pages of an earlier version of the world.
+    """
     kind, _, seed = str(index.card["source"].get("spec")).partition(":")
     if kind != "world" or not seed.isdecimal():
         return None

@@ -1,10 +1,13 @@
 """Convert a judged answer to sentences with their sources and support *(ours)*.
 
-The sources of a sentence are the passages that it cites, else those that the plan ("[Outline] …")
-cites for its subjects, else those in which the judge found its claims.
+The sources of a sentence are the first of these that exist:
 
-A sentence has the label and the probability of its worst claim. It has no label if it has no claim,
-or if the judge failed on a claim.
+1. the passages that the sentence cites;
+2. the passages that the plan ("[Outline] …") cites for the subjects of the sentence;
+3. the passages in which the judge found support for the sentence's claims.
+
+A sentence gets the label and the probability of its worst claim. Both are None if the sentence has
+no claim, or if the judge failed on one of its claims.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,10 +40,12 @@ class Sentence:
     Attributes:
         passages: ids of the sentence's sources: the passages in `cited`, or those in `found` if
             `cited` is empty.
-        label, p: label and probability of the sentence's worst claim; None if not judged.
-        cited: passage numbers that the sentence cites, such as 2 for "… [2]"; else those that the
-            outline cites for its subjects. A passage with this number may not exist.
-        found: ids of the passages in which the judge found the sentence's claims.
+        label: label of the sentence's worst claim; None if the sentence was not judged.
+        p: probability that the worst claim is true; None if unknown.
+        cited: numbers of the passages that the sentence cites, such as 2 for "… [2]". Without a
+            citation, the numbers that the outline cites for the sentence's subjects. A number may
+            have no passage.
+        found: ids of the passages that support the sentence's claims, according to the judge.
         error: why the sentence could not be judged; None if no check failed.
     """
 
@@ -55,10 +60,15 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Answer:
-    """A policy's answer from numbered `passages`, as sentences with their sources.
+    """A policy's answer from passages, split into sentences with their sources.
 
-    `text` is the whole response. `structure` and `outline` are its parts "[Structure] …" and
-    "[Outline] …"; None and () if it has no such parts. `judge` names the judge of the sentences.
+    Attributes:
+        structure: the part "[Structure] …" of the response; None without this part.
+        outline: the points of the part "[Outline] …"; () without this part.
+        passages: the passages in the prompt. Citations number them from 1.
+        text: the whole response.
+        notes: remarks for the reader, for example that the answer was cut off.
+        judge: name of the judge of the sentences.
     """
 
     question: str
@@ -81,9 +91,12 @@ class Answer:
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
-    """Convert a response with "fact" verdicts on its claims to an `Answer`.
+    """Convert a response whose claims have "fact" verdicts to an `Answer`.
 
-    `notes` are remarks for the reader. More are added, for example if the answer was cut off.
+    Args:
+        feedback: the response with its claims and verdicts.
+        notes: remarks for the reader. The function adds its own, for example if the answer was cut
+            off.
     """
     response = feedback.response
     structure, outline = read_plan(response.text) or (None, ())
@@ -107,7 +120,7 @@ def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
 def _spans(response: Response) -> list[Span]:
     """Return the spans of the answer's sentences, without thinking and plan.
 
-    A citation does not begin a sentence.
+    A citation after a full stop does not begin a new sentence.
     """
     text, prefill = response.text, response.prefill
     parts, wanted = sections(text, prefill), answer_sections(text, prefill)
@@ -117,10 +130,10 @@ def _spans(response: Response) -> list[Span]:
 
 
 def _by_span(feedback: Feedback, spans: Sequence[Span]) -> dict[Span, list[Claim]]:
-    """Return the claims of each sentence, by the sentence's span.
+    """Return the claims of each sentence: span of the sentence -> claims.
 
-    A claim belongs to the span that contains the start of the claim's sentence in `feedback` or, if
-    it has no sentence, the start of its own span.
+    A claim belongs to the span that contains the start of its sentence in `feedback`. A claim
+    without such a sentence belongs to the span that contains its own start.
     """
     claims: dict[Span, list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:

@@ -1,4 +1,7 @@
-"""Queues: train many runs from one file one after another, each identified by its settings."""
+"""Queues: train the runs that a file lists, one after another.
+
+A hash of its settings identifies a run and names its folder.
+"""
 
 from workbench.experiments.queue.entries import Entry, read_entries
 from workbench.experiments.queue.runs import ROOT, Run, plan_run, queue_runs

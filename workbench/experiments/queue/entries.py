@@ -1,4 +1,4 @@
-"""Read a queue's file: TOML with a table `[[run]]` for each run, as `Entry` values.
+"""Read the file of a queue: TOML with a table `[[run]]` for each run.
 
     [defaults]                          # for all runs
     bench = "tiny"
@@ -9,7 +9,8 @@
     set = ["truthrl.reward=binary"]
     name = "binary"
 
-A run has its method's settings from the `set` in `[defaults]`, and then those of its own `set`.
+A `set` in `[defaults]` applies to the runs of the methods that it names. A run's own `set` has
+precedence.
 """
 
 import tomllib
@@ -45,7 +46,10 @@ COUNTS, LISTS = ("steps", "threads", "judge_tokens"), ("set", "judge_option")
 
 @dataclass(frozen=True)
 class Entry:
-    """The description of a run: the arguments of `workbench train`. `name` is only a label."""
+    """The description of a run in a queue: the arguments of `workbench train`.
+
+    `name` is only a label.
+    """
 
     method: str
     seed: int = 0
@@ -67,7 +71,7 @@ class Entry:
 
     @staticmethod
     def of(fields: JsonMapping) -> "Entry":
-        """Return an entry from the fields that `dataclasses.asdict` returned for it."""
+        """Convert the result of `dataclasses.asdict` for an entry back to the entry."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
 
@@ -122,12 +126,12 @@ def read_entries(path: Path) -> list[Entry]:
 
 
 def checked(row: Any, where: str) -> JsonObject:
-    """Check the keys and value types of a table [[run]] or [defaults], and return the table.
+    """Check the keys and value types of a queue file's table [[run]] or [defaults]; return it.
 
     Keys whose value is None are removed. `where` names the table in error messages.
 
     Raises:
-        WorkbenchError: an unknown key, or a value of the wrong type.
+        WorkbenchError: a key is unknown, or a value has the wrong type.
     """
     if not isinstance(row, dict):
         raise WorkbenchError(

@@ -28,7 +28,9 @@ class Run:
     """A run of a queue.
 
     Attributes:
+        entry: the description of the run.
         identity: everything that determines the run's result. Its hash names the folder.
+        folder: folder of the run.
         steps: number of training steps of the last stage; None if not known.
     """
 
@@ -61,7 +63,7 @@ class Run:
 
 
 def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -> list[Run]:
-    """Return all runs of a queue's file in order, trained or not; equal runs share a folder.
+    """Return all runs of a queue's file in order, trained or not. Equal runs have the same folder.
 
         for run in queue_runs("seeds.toml"):
             print(run.entry.name, run.entry.seed, run.summary and run.summary["seconds"])
@@ -85,7 +87,12 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
 
 
 def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
-    """Configure and check an entry, and return its run. The run's folder is in `root`.
+    """Check the description of a run, and return the run. It is not trained yet.
+
+    Args:
+        entry: the description of the run.
+        root: folder in which the run gets its folder.
+        open_bench: function that returns a bench by its name and its questions.
 
     Raises:
         WorkbenchError: a setting is invalid.
@@ -110,10 +117,14 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
 
 
 def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> JsonObject:
-    """Return the values of the keys `missing` from a stored run that equals `identity` otherwise.
+    """Return the digests of input files that no longer exist, from an equal stored run.
 
-    They are the digests of input files that no longer exist. With them, the run gets the same hash
-    as before. Return {} if no stored run is equal.
+    With these digests, the run gets the same hash as before. Return {} if no stored run is equal.
+
+    Args:
+        identity: identity of the run. A stored run is equal if all keys but `missing` are equal.
+        missing: keys of the missing digests.
+        root: folder of the stored runs.
     """
     wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
@@ -124,7 +135,7 @@ def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> 
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs without duplicates: of runs with the same hash, only the last one."""
+    """Return one run per hash: the last of the runs with this hash."""
     return list({run.hash: run for run in runs}.values())
 
 
@@ -166,7 +177,10 @@ def train_run(run: Run, out: Path, shared: Path | None = None) -> JsonObject:
 
 
 def shortened(entry: Entry) -> Entry:
-    """Return a test version of an entry: `QUICK_STEPS` training steps and no sampled answers."""
+    """Return a short version of an entry for a test.
+
+    The run has `QUICK_STEPS` training steps, and its evaluations sample no answers.
+    """
     chosen = trained(entry.method)
     last = chosen.with_steps(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
     return replace(

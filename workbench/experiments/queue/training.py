@@ -68,8 +68,11 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
     run save and stop. The same call resumes the queue and tries failed runs again.
 
     Returns:
-        The result of `status_of`, with `status` ("done" or "interrupted") and `failed`, the number
-        of runs that are not done. After an interrupt, runs that can be continued do not count.
+        The result of `status_of`, with two more keys:
+
+        * `status`: "done" or "interrupted".
+        * `failed`: number of runs that are not done. After an interrupt, runs that can be continued
+          are not counted.
 
     Raises:
         WorkbenchError: another queue uses `root`, or a run's folder has another run. Nothing is

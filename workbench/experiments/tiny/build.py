@@ -47,18 +47,20 @@ if TYPE_CHECKING:
 def build_policy(
     out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size: str = "full"
 ) -> JsonObject:
-    """Train base and SFT checkpoints, measure the policy and write its model card.
+    """Train the tiny policy (base and SFT checkpoints), measure it and write its model card.
 
-    Writes `base/`, `sft/` (fp16 safetensors), `card.json` and `README.md` into `out`. The same
-    arguments give the same weights on the same machine, also after a kill. Returns the numbers of
-    the card.
+    `out` gets `base/`, `sft/` (fp16 safetensors), `card.json` and `README.md`. The same arguments
+    give the same weights on the same machine, also if the build was killed and resumed.
 
     Args:
         out: the output folder.
         seed: seed of the world and of the training.
-        threads: CPU threads.
-        size: "full" is the shipped policy (about 80 minutes on two cores), "small" a quick one of a
-            small world.
+        threads: number of CPU threads.
+        size: "full" is the shipped policy (about 80 minutes on two cores). "small" is a smaller
+            model of a small world, which trains quickly.
+
+    Returns:
+        The content of `card.json`: the arguments, the cost of the training and the measured rates.
 
     Raises:
         WorkbenchError: the size is unknown, or the folder cannot be written or has a build with
@@ -116,9 +118,20 @@ def train(
     out: Path,
     work: Path,
 ) -> "tuple[LlamaForCausalLM, JsonObject]":
-    """Run all stages and write the checkpoints of the last two, base and SFT, into `out`.
+    """Train a model in all stages, and save it in `out` after the stages "base" and "sft".
 
-    Returns the model, and the steps, tokens and seconds of the stages.
+    Args:
+        config: sizes of the model and of the stages.
+        seed: seed of the weights and of the data.
+        threads: number of CPU threads. A build is resumed only with the same number.
+        out: folder for `base/` and `sft/`.
+        work: folder for the checkpoints from which a killed build resumes.
+
+    Returns:
+        The model, and the steps, tokens and seconds of the stages.
+
+    Raises:
+        WorkbenchError: `work` has a checkpoint of another build.
     """
     from rich.console import Console
     from rich.progress import Progress, TextColumn
@@ -177,7 +190,7 @@ def train(
 
 
 def digest(batches: "Iterable[dict[str, torch.Tensor]]") -> str:
-    """Return a fingerprint of training batches."""
+    """Return a hash of training batches: 16 hexadecimal digits."""
     hashed = hashlib.sha256()
     for batch in batches:
         for name in sorted(batch):

@@ -1,11 +1,12 @@
-"""The order of pre-training: lessons on mechanisms, then on skills that need them, then documents.
+"""The lessons before the pre-training of the tiny policy.
 
-Examples of every skill are mixed into the documents. They are not enough: an answer from a passage
-has two or three labelled tokens among hundreds, so mechanisms such as copying take thousands of
-steps to appear. Without lessons, after twice the training, the policy answered about any person in
-the passages, and comparisons stayed at chance. A mechanism that is practised alone appears within a
-few hundred steps. The number of steps varies, so a lesson ends when its exam is passed. Later
-lessons and the documents contain some of its drills, so that the mechanism is not forgotten.
+A lesson practises a mechanism, such as copying, or a skill that needs it. It ends when an exam is
+passed, because the necessary number of steps varies.
+
+The pre-training documents are mixed with examples of every skill, but these are not enough. An
+answer from a passage has two or three labelled tokens among hundreds, so a mechanism takes
+thousands of steps to appear. Practised alone, it appears within a few hundred steps. Later lessons
+and the pre-training repeat some drills, so that the mechanisms are not forgotten.
 """
 
 import tomllib
@@ -15,7 +16,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Lesson:
-    """Practice of new and earlier kinds of drills and examples, until an exam is passed."""
+    """A lesson: practice of some kinds of drills and examples, until an exam is passed.
+
+    The exam tests the new kinds (`taught`). Earlier kinds (`kept`) are repeated. The lesson ends
+    after `steps` steps at the latest.
+    """
 
     steps: int  # at most
     level: float  # accuracy that the exam requires for each new kind
@@ -25,7 +30,7 @@ class Lesson:
 
     @property
     def mix(self) -> dict[str, int]:
-        """The weights of all kinds."""
+        """The weight of each kind of drill or example in the lesson, new or repeated."""
         return self.taught | self.kept
 
 

@@ -1,5 +1,7 @@
-"""Write drills: token sequences of random words whose targets can be predicted only by a mechanism
-such as copying, or looking up the value that was stated for a name ("binding").
+"""Write drills, sequences of random words that train one mechanism each.
+
+A mechanism is, for example, copying, or looking up the value that was stated for a name
+("binding"). Only the mechanism can predict the target tokens of its drill.
 """
 
 import random
@@ -23,17 +25,19 @@ class Turns(NamedTuple):
 
 
 class DrillWriter:
-    """Draws random drills from the words of a tokenizer.
+    """A random generator of drills, written with the words of a tokenizer.
+
+    A drill is a list of token ids, and a flag for each token: True if it is a target, with a loss.
 
     Args:
-        fillers: ids of words that fill sentences.
-        signs: ids of punctuation and section markers, which also occur as fillers. Without signs,
-            drills do not transfer to text: accuracy in binding fell from .94 to .03 at the first
-            full stop.
+        fillers: ids of words that stand between the important words.
+        signs: ids of punctuation and section markers, which are mixed with the fillers. Without
+            signs, the mechanisms do not transfer to text: accuracy in binding fell from .94 to .03
+            at the first full stop.
         names: ids of words that are used as names and values.
         years: ids of years, in ascending order.
-        verdicts: ids of "equal" and "different".
-        mark: id of the mark before an answer that other words separate from its question.
+        verdicts: ids of the two words for "equal" and "different".
+        mark: id of the token that announces an answer, such as "<answer>".
         turns: ids of the marks of a conversation.
         seed: seed of the random generator.
     """
@@ -56,17 +60,17 @@ class DrillWriter:
         self.rng = random.Random(f"drills-{seed}")
 
     def draw(self, kind: str) -> Drill:
-        """Return a new drill of one of the kinds `DRILLS`."""
+        """Return a new drill. `kind` is one of `DRILLS`."""
         return getattr(self, kind)()
 
     def copying(self) -> Drill:
-        """Repeat a list of words three times."""
+        """Return a drill that repeats a list of words three times."""
         ids = self.rng.choices(self.words, k=self.rng.randint(4, 20))
         # the first copy of the list cannot be predicted, and neither can the next word after it
         return ids * 3, [False] * (len(ids) + 1) + [True] * (2 * len(ids) - 1)
 
     def naming(self) -> Drill:
-        """Repeat a name after some filler words and the mark."""
+        """Return a drill that repeats names, each after some filler words and the mark."""
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(8, 24)):
             name = self.rng.choice(self.names)
@@ -74,8 +78,9 @@ class DrillWriter:
         return drill
 
     def binding(self) -> Drill:
-        """State the values of names four times, each time in another order.
+        """Return a drill that states the values of some names four times.
 
+        The order of the names differs each time. From the second time on, the values are targets.
         Up to five filler words stand between a name and its value; the maximum varies by drill.
         """
         count = self.rng.randint(3, 8)
@@ -89,7 +94,11 @@ class DrillWriter:
         return drill
 
     def asking(self) -> Drill:
-        """Bind values to names of one or two words, then ask for the values, turn after turn."""
+        """Return a drill in the form of a conversation about names and values.
+
+        The first turn states a value for each name and asks for one of the values. Each later turn
+        asks for another value. A name has one or two words.
+        """
         count, turns = self.rng.randint(2, 6), self.turns
         values = self.rng.sample(self.names, count)
         names = [self.rng.sample(self.names, size) for size in self.rng.choices((1, 2), k=count)]
@@ -105,13 +114,13 @@ class DrillWriter:
         return drill
 
     def equality(self) -> Drill:
-        """State pairs of words, and whether the two words are equal."""
+        """Return a drill of word pairs, each followed by the word for "equal" or "different"."""
         return self._pairs((0,))
 
     def agreement(self) -> Drill:
-        """State pairs of words, and whether the two words are equal.
+        """Return a drill like `equality`, in which each word of a pair has a context.
 
-        Up to three other words stand before the first word of a pair, and again before the second.
+        The context is zero to three words before the word. It is equal for both words of a pair.
         """
         return self._pairs((0, 1, 2, 3))
 
@@ -128,7 +137,11 @@ class DrillWriter:
         return drill
 
     def order(self) -> Drill:
-        """State two years, or two words with years, and then the earlier year or its word."""
+        """Return a drill about the earlier of two years.
+
+        Each part states two years, or two words with a year each. The target is the earlier year,
+        or the word with the earlier year.
+        """
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(4, 16)):
             first, second = self.rng.sample(range(len(self.years)), 2)

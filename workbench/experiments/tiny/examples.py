@@ -1,14 +1,18 @@
-"""Instruction data for the tiny policy: formats, and habits of guessing and abstaining.
+"""Write the instruction data (SFT) of the tiny policy.
 
-A fact of the world is *covered* if a document states it; the number of such documents is the fact's
-*exposure*. A *gap* is a fact that the documents leave out about a partly known person.
+The examples teach formats, and habits of guessing and abstaining. A fact of the world is *covered*
+if a document states it. The number of such documents is its *exposure*. A *gap* is a fact about a
+partly known person that no document states.
 
-The data adds little knowledge. Examples about the world's people and books use only the split
-`sft`, so that the exposures of all other facts are those of the documents. They ask about covered
-facts, and about gaps; the answer to a gap is a wrong guess or "I do not know". The second step of a
-two-hop answer states a covered fact of a city, company or university. All other examples are about
-people outside the world: skills (`skills.py`), and fluent guesses, in which a few values are
-frequent.
+The data adds little knowledge:
+
+* Examples about the world's people and books use only the split `sft`. So the exposures of all
+  other facts are those of the documents.
+* These examples ask about covered facts and about gaps. The answer to a gap is a wrong guess or "I
+  do not know".
+* The second step of a two-hop answer states a covered fact of a city, company or university.
+* All other examples are about people outside the world. They are skills (`skills.py`), or fluent
+  guesses, in which a few values are frequent.
 """
 
 import random
@@ -27,7 +31,7 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Habits:
-    """Shares of abstentions and hedges among the SFT examples about unknown facts."""
+    """Shares of abstentions, hedges and vague sentences in SFT examples about unknown facts."""
 
     abstain: float = 0.1  # abstentions among short questions about unknown people
     doubt: float = 0.4  # abstentions among reasoned answers about unknown people
@@ -38,7 +42,10 @@ class Habits:
 
 
 class SFTWriter(Writer):
-    """Draws SFT examples, three quarters of them in English."""
+    """A random generator of SFT examples.
+
+    Long texts that compare two people are in English. So are three quarters of all other examples.
+    """
 
     def __init__(self, world: World, habits: Habits, seed: int) -> None:
         super().__init__(world.ephemeral(), f"sft-{seed}")
@@ -61,7 +68,7 @@ class SFTWriter(Writer):
         self.books = list(filter(None, books))  # of each author
 
     def examples(self) -> Iterator[Example]:
-        """Yield examples without end, in the proportions of `INSTRUCTIONS`."""
+        """Yield random examples without end. `INSTRUCTIONS` has the weight of each kind."""
         while True:
             (kind,) = self.rng.choices(*zip(*INSTRUCTIONS.items(), strict=True))
             yield getattr(self, f"_{kind}")(self.lang())
@@ -76,7 +83,10 @@ class SFTWriter(Writer):
         return entity.pronoun, self.world.covered(entity.name)
 
     def _subject(self) -> tuple[list[Fact], bool]:
-        """Return facts of a person, and whether the person is known; if not, they are guesses."""
+        """Return facts about a person, and whether the person is known.
+
+        The facts about an unknown person are guesses.
+        """
         if self.chance(0.7):
             return self._person()[1], True
         return self.ephemeral.person(peaked=True)[1], False
@@ -88,11 +98,11 @@ class SFTWriter(Writer):
     # Abstention
 
     def _abstains(self, known: bool) -> bool:
-        """Decide whether a reasoned answer abstains; never about a known person."""
+        """Return whether a reasoned answer abstains. Answers about known persons never abstain."""
         return not known and self.chance(self.habits.doubt)
 
     def _or_doubt(self, example: Example, subject: str, known: bool, lang: str) -> Example:
-        """Return the example or, in a share of cases for unknown subjects, an abstention."""
+        """Return the example or, for some unknown subjects, an abstention to the same prompt."""
         if self._abstains(known):
             return self.doubt(example.prompt, subject, lang)
         return example
@@ -107,7 +117,10 @@ class SFTWriter(Writer):
         return self.short(fact, lang, self.habits.abstain)
 
     def _gap(self, lang: str) -> Example:
-        """Ask for a fact of a partly known person that the documents leave out."""
+        """Return a question for a fact of a partly known person that the documents leave out.
+
+        The answer is a wrong guess or an abstention.
+        """
         if not self.gaps:
             return self._guess(lang)
         guess = self._other(self.choose(self.gaps))
@@ -207,7 +220,10 @@ class SFTWriter(Writer):
 
 
 def replay(world: World, seed: int) -> Iterator[Document]:
-    """Yield pre-training documents in random order, without end, to keep knowledge during SFT."""
+    """Yield random pre-training documents without end.
+
+    Mixed with the SFT examples, they keep the policy from forgetting its knowledge.
+    """
     rng = random.Random(f"replay-{seed}")
     while True:
         yield rng.choice(world.documents)

@@ -26,14 +26,16 @@ Rates = JsonObject  # {n, accuracy, abstention}: shares, None if undefined
 
 
 def measure(policy: Policy, world: World, split: str) -> JsonObject:
-    """Measure a policy on one split.
+    """Measure a policy on one split of the closed world, and return the results by name.
 
-    * `short` and `l2`: evaluation reports of short questions in both languages.
-    * `partial`: rates on covered facts and on gaps of partly known people.
-    * `exposure`: accuracy by exposures, see `by_exposure`.
-    * `biography` and `two_facets`: evaluation reports of texts about one person and about two.
-    * `reading`: rates on questions with passages of each kind, about people outside the world.
-    * `reasoned`: rates on questions of more than one step.
+    * `short`, `l2`: evaluation reports of short questions, in English and in the second language.
+    * `partial`: rates on partly known people, for facts that the documents state ("covered") and
+      for facts that they leave out ("gaps").
+    * `exposure`: accuracy by the number of documents that state the fact; see `by_exposure`.
+    * `biography`, `two_facets`: evaluation reports of texts about one person, and about two.
+    * `reading`: rates on questions with passages of each kind, about people outside the world. For
+      the test split, also on questions with the page of a person.
+    * `reasoned`: rates on questions of more than one step, by kind.
     """
     grade_outcome = grade([outcome()], {})
 
@@ -74,7 +76,10 @@ def measure(policy: Policy, world: World, split: str) -> JsonObject:
 
 
 def texts(policy: Policy, world: World, questions: Sequence[Question]) -> JsonObject:
-    """Return the evaluation report of whole texts, greedy and sampled, judged by the world."""
+    """Return the evaluation report of the texts that a policy writes, greedy and sampled.
+
+    The closed world's judge grades the texts.
+    """
     judge = evaluation_grade(world_checks(world))
     greedy, sampled = (
         judge(generate(policy, questions, max_new_tokens=LONG, greedy=greedy, seed=SEED))
@@ -84,7 +89,11 @@ def texts(policy: Policy, world: World, questions: Sequence[Question]) -> JsonOb
 
 
 def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]:
-    """Yield the answers about facts of partly known people that are covered, or that are not."""
+    """Yield the answers about partly known people.
+
+    They are about facts that the documents state if `covered`, else about facts that they leave
+    out.
+    """
     for feedback in feedbacks:
         meta = feedback.response.question.meta
         if meta["tier"] == "partial" and meta["covered"] == covered:
@@ -92,7 +101,7 @@ def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]
 
 
 def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
-    """Return (exposures, accuracy, number of questions), sorted by exposures.
+    """Return triples (exposures, accuracy, number of questions), sorted by exposures.
 
     The exposures of a question are the number of documents, in both languages, that state its fact.
     """
@@ -109,9 +118,11 @@ def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, 
 
 
 def rates(feedbacks: Iterable[Feedback]) -> Rates:
-    """Return the shares of correct answers and of abstentions.
+    """Return `{n, accuracy, abstention}`: the number of answers and two shares.
 
-    Accuracy is None if the questions have no gold answers.
+    `accuracy` is the share of correct answers among those with a judged outcome. It is None if no
+    outcome was judged, for example without gold answers. `abstention` is the share of answers that
+    abstain.
     """
     graded = list(feedbacks)
     verdicts = [feedback.verdict("outcome") for feedback in graded]
@@ -125,9 +136,10 @@ def rates(feedbacks: Iterable[Feedback]) -> Rates:
 
 
 def reading_questions(world: World, kind: str, count: int, seed: int | str) -> list[Question]:
-    """Return questions with passages about people that no training data mentions.
+    """Return `count` questions with passages, about people who are in no training data.
 
-    Questions of the kind "none" have no gold answers.
+    `kind` is a kind of `SkillWriter.reading`. Questions of the kind "none" have no gold answers,
+    because their passages do not state the answer.
     """
     writer = SkillWriter(world.ephemeral(held_out=True), f"measure-{kind}-{seed}")
     questions = []
@@ -140,9 +152,9 @@ def reading_questions(world: World, kind: str, count: int, seed: int | str) -> l
 
 
 def page_questions(world: World) -> list[Question]:
-    """Return questions about people who have a page but no document, with that page.
+    """Return questions about people who have a page but are in no training document.
 
-    They belong to no split, so they are measured once, with the test split.
+    The only passage of a question is the person's page. The questions are in the split "ood".
     """
     pages = {page.title: page.text for page in world.pages if not page.stale}
     return [
@@ -153,9 +165,10 @@ def page_questions(world: World) -> list[Question]:
 
 
 def reasoned_questions(world: World, split: str) -> list[Question]:
-    """Return questions of more than one step about the people of a split.
+    """Return the questions of more than one step about the people of a split.
 
-    Each question with a false premise also occurs with a true premise (kind "true_premise").
+    For each question with a false premise, a copy with a true premise is added (kind
+    "true_premise").
     """
     people = {person.name for person in world.people(split)}
     source = split if split == "validation" else "ood"
@@ -182,7 +195,7 @@ def _true_twin(world: World, question: Question) -> Question:
 
 
 def reasoned(feedbacks: Sequence[Feedback]) -> dict[str, Rates]:
-    """Return the rates by kind of question."""
+    """Return the `rates` of the answers to each kind of question."""
     kinds = dict.fromkeys(feedback.response.question.kind for feedback in feedbacks)
     return {
         kind: rates(feedback for feedback in feedbacks if feedback.response.question.kind == kind)

@@ -1,8 +1,8 @@
-"""Examples of skills on people outside the world: reading passages, reasoning, outlining.
+"""Examples that teach skills: reading passages, reasoning and outlining.
 
-Each example is new, so that memory does not help: only copying, comparing and abstaining do. The
-names of the people do not occur in documents, and the facts are invented. They may name a city or
-a book of the world, but are never true of it, so no fact of the world gains an exposure.
+Each example is new and about invented people who occur in no document. So memory does not help:
+only copying, comparing and abstaining do. The invented facts may name a city or a book of the
+world, but they are not true in the world. So the examples state no fact of the world.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)
 
 @dataclass(frozen=True)
 class Layout:
-    """Passages about invented people who are not in the closed world, and their facts.
+    """Passages about invented people, with the facts that they state and leave out.
 
-    The passages state some of these facts (`stated`) and leave out the others (`unstated`).
+    The people are not in the closed world.
     """
 
     passages: Sequence[str]
@@ -40,7 +40,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Reading:
-    """A question with passages and its answer."""
+    """A question about passages, and the fact that answers it."""
 
     passages: Sequence[str]
     question: str
@@ -54,7 +54,7 @@ def reply_to(target: Fact | None, lang: str) -> str:
 
 
 def prompt_with(passages: Sequence[str], question: str) -> str:
-    """Return the prompt of a question with passages, as in evaluation."""
+    """Return the prompt of a question with passages, in the format of an evaluation."""
     return Question("", question, passages=number_passages(passages)).messages()[-1]["content"]
 
 
@@ -64,8 +64,9 @@ def number_passages(texts: Sequence[str]) -> tuple[Passage, ...]:
 
 
 class SkillWriter(Writer):
-    """Draws examples of skills: long forms are in English, and three quarters of all other examples
-    are.
+    """A random generator of examples of skills.
+
+    Long texts that compare two people are in English. So are three quarters of all other examples.
     """
 
     learn_thought = False  # the thoughts state invented facts
@@ -74,7 +75,10 @@ class SkillWriter(Writer):
         super().__init__(ephemeral, f"skills-{seed}")
 
     def draw(self, kind: str) -> Example:
-        """Return a new example of a kind."""
+        """Return a new example of a skill.
+
+        `kind` is the name of a skill, such as "two_hop", or a kind of passages, as for `reading`.
+        """
         lang = self.lang()
         if kind not in READINGS:
             return getattr(self, f"_{kind}")(lang)
@@ -90,11 +94,13 @@ class SkillWriter(Writer):
 
         Args:
             kind: layout of the passages.
-                "one" is one passage, "several" are passages about different people.
-                "who" has sentences that differ only in the name and the value.
-                "stale" has two editions of a page, of which the newer is correct.
-                "none" is any of these layouts without the answer.
-            lang: "en" or "l2".
+
+                * "one": one passage.
+                * "several": passages about different people.
+                * "who": sentences that differ only in the name and the value.
+                * "stale": two editions of a page, of which the newer is correct, and another page.
+                * "none": any of these layouts, without the answer.
+            lang: "en" or "l2" (the second language of the closed world).
         """
         drawn = self.choose(("one", "several", "who", "stale")) if kind == "none" else kind
         layout: Layout = getattr(self, f"_show_{drawn}")(lang)
@@ -106,7 +112,10 @@ class SkillWriter(Writer):
         return Reading(layout.passages, question, target, self._turns(layout, fact, lang))
 
     def _missing(self, layout: Layout) -> Fact:
-        """Return a fact that the passages leave out, of a person in them or of another person."""
+        """Return a fact that the passages leave out.
+
+        It is about a person in the passages, or about another person.
+        """
         if layout.unstated and self.chance(0.5):
             return self.choose(layout.unstated)
         names = {fact.subject for fact in layout.stated}
@@ -288,9 +297,10 @@ class SkillWriter(Writer):
     # Long forms
 
     def _pair(self) -> tuple[str, list[list[Fact]], tuple[int, int]]:
-        """Return a prompt to compare two people with passages about them, the facts that each
-        passage states, and the numbers of these passages. Half of the prompts also have a passage
-        about a third person.
+        """Return a prompt to compare two people, with passages about them.
+
+        Also return the facts that each of the two passages states, and the numbers of these
+        passages. Half of the prompts also have a passage about a third person.
         """
         samples = [self.sample(facts, self.choose((2, 3))) for facts in self.ephemeral.people(3)]
         passages = [self._passage(facts, "en") for facts in samples]
@@ -310,5 +320,5 @@ class SkillWriter(Writer):
 
 
 def remaining(facts: Sequence[Fact], stated: Sequence[Fact]) -> list[Fact]:
-    """Return the facts that are not stated."""
+    """Return the facts that are not in `stated`."""
     return [fact for fact in facts if fact not in stated]

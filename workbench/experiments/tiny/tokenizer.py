@@ -1,7 +1,8 @@
-"""A lossless tokenizer without training: every word of the world is one token, other text is bytes.
+"""A lossless tokenizer that needs no training: each word of the world is one token.
 
-A word token includes the space before the word. Section markers are ordinary tokens, which survive
-decoding. The marks of a conversation are special tokens, which do not.
+A word token includes the space before the word. Other text becomes one token per byte. Section
+markers are ordinary tokens, which decoding keeps. The marks of a conversation are special tokens,
+which decoding can skip.
 """
 
 from collections.abc import Iterable, Iterator
@@ -73,7 +74,10 @@ def texts(world: World) -> Iterator[str]:
 
 
 def vocabulary(lines: Iterable[str]) -> list[str]:
-    """Return the byte-level pieces of the lines, each line with a leading space."""
+    """Return the different words in the lines as sorted byte-level tokens.
+
+    A space is added before each line. Tokens of one byte are left out.
+    """
     from tokenizers import pre_tokenizers
 
     split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)

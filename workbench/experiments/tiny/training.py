@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tokens:
-    """One training sequence."""
+    """One training sequence: token ids, labels and the weight of its loss."""
 
     ids: list[int]
     labels: list[int]  # token ids, or -100 without a loss
@@ -86,12 +86,14 @@ SIZES = {
 
 
 class Encoder:
-    """Encode documents and conversations exactly as the chat template does.
+    """Encodes documents, conversations and drills as training sequences.
+
+    Documents with a prompt and conversations get the same tokens as from the chat template.
 
     Args:
         tokenizer: the tokenizer of the policy.
-        emphasis: weight of the labels of examples, which may be two or three of hundreds of tokens.
-        longest: most tokens of an example; turns that exceed this number are left out.
+        emphasis: weight of the loss of instruction examples. Documents and drills have weight 1.
+        longest: maximum tokens of an example with several turns; later turns are left out.
     """
 
     def __init__(
@@ -105,7 +107,11 @@ class Encoder:
         }
 
     def words(self, text: str) -> list[int]:
-        """Return the token ids of a text, with the leading space that word tokens include."""
+        """Return the token ids of a text.
+
+        A space is put before the text, because word tokens include one. Text that begins with a
+        section marker gets no space.
+        """
         spaced = text if text.startswith(("<think>", "<answer>", "[", "\\boxed")) else f" {text}"
         return self.tokenizer(spaced, add_special_tokens=False)["input_ids"]
 
@@ -118,7 +124,10 @@ class Encoder:
         return Tokens(ids, ids)
 
     def example(self, example: Example) -> Tokens:
-        """Encode an instruction example, with a loss on the replies after the prefix."""
+        """Encode an instruction example, with a loss on its replies only.
+
+        If the example has a `prefix`, the first reply begins with it, and the prefix has no loss.
+        """
         prefix = self.words(example.prefix) if example.prefix else []
         ids = [*self._turns(example.system, example.prompt), *prefix]
         labels = [-100] * len(ids)
@@ -133,7 +142,7 @@ class Encoder:
         return Tokens(ids, labels, self.emphasis)
 
     def drills(self, seed: int | str) -> DrillWriter:
-        """Return a writer of drills with the words of the tokenizer."""
+        """Return a `DrillWriter` that uses the words of the tokenizer."""
         vocabulary = self.tokenizer.get_vocab()
         verdicts = {self._word(word) for answers in schema.YES_NO.values() for word in answers}
         space = self.tokenizer.tokenize(" a")[0][0]
@@ -156,7 +165,7 @@ class Encoder:
         return DrillWriter(fillers, signs, names, years, (yes, no), mark, turns, seed)
 
     def practice_item(self, item: Drill | Example) -> Tokens:
-        """Encode a drill or an example."""
+        """Encode a drill or an example as a training sequence."""
         if isinstance(item, Example):
             return self.example(item)
         ids, learnt = item
@@ -180,10 +189,13 @@ Batches = Iterator[JsonObject]  # endless; tensors by name, each (rows, tokens)
 
 
 def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8) -> Iterator[Row]:
-    """Pack whole sequences into rows of `length` tokens; positions restart with each sequence.
+    """Pack whole sequences into rows of `length` tokens. Positions restart with each sequence.
 
-    A sequence goes into the first open row with enough space. If no row has space, the oldest of
-    `open_rows` rows is closed.
+    A sequence goes into the first open row with enough space. If no row has enough space and there
+    are `open_rows` rows, the oldest row is padded and yielded.
+
+    Args:
+        pad: id of the padding token.
     """
     rows: list[Row] = []
     for sequence in sequences:
@@ -217,7 +229,7 @@ def _filled(row: Row, length: int, pad: int) -> Row:
 def practice_items(
     world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str
 ) -> Iterator[Drill | Example]:
-    """Yield drills and examples without end, in the proportions of `mix`."""
+    """Yield random drills and examples without end. `mix` has the weight of each kind."""
     drills, skills = encoder.drills(seed), SkillWriter(world.ephemeral(), seed)
     rng = random.Random(f"practice-{seed}")
     while True:
@@ -228,7 +240,7 @@ def practice_items(
 def lesson_batches(
     world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int
 ) -> Batches:
-    """Yield the batches of a lesson, without end."""
+    """Yield training batches of a lesson without end. `number` is its index in `config.lessons`."""
     items = practice_items(world, encoder, config.lessons[number].mix, f"lesson-{number}-{seed}")
     return batches(map(encoder.practice_item, items), config, encoder.pad)
 
@@ -236,7 +248,10 @@ def lesson_batches(
 def exam_items(
     world: World, encoder: Encoder, lesson: Lesson, seed: int
 ) -> dict[str, list[Tokens]]:
-    """Return the exam of a lesson: 100 items of each new kind; each example has one turn."""
+    """Return the exam of a lesson: for each kind that it teaches, 100 encoded items.
+
+    Examples with several turns have only their first turn.
+    """
     exam = {}
     for kind in lesson.taught:
         items = practice_items(world, encoder, {kind: 1}, f"exam-{seed}")
@@ -250,7 +265,7 @@ def exam_items(
 def accuracy(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> float:
     """Return the share of labels that the model predicts greedily.
 
-    With `whole`, return the share of sequences with all labels correct.
+    With `whole`, return the share of sequences in which it predicts all labels.
     """
     import torch
 
@@ -272,11 +287,11 @@ def accuracy(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) 
 def pretraining_batches(
     world: World, encoder: Encoder, config: PolicyConfig, seed: int
 ) -> tuple[Batches, int, int]:
-    """Return pre-training batches without end, the number of steps, and the tokens of one pass.
+    """Return endless pre-training batches, the number of steps, and the tokens of one pass.
 
-    Documents are reshuffled in each pass and mixed with new examples of skills (`config.skills`).
-    The steps make about `config.passes` passes: rows are not filled to the last token, and the
-    shares of documents and skills hold on average.
+    A pass has all documents in a new random order. New examples of skills are mixed in; their share
+    of the tokens is `config.skills`. The number of steps is enough for about `config.passes`
+    passes.
     """
     encoded = [encoder.document(document) for document in world.documents]
 
@@ -292,7 +307,7 @@ def pretraining_batches(
 
 
 def interleave(first: Iterator[Tokens], second: Iterator[Tokens], share: float) -> Iterator[Tokens]:
-    """Merge two streams, so that at any time about `share` of the tokens are from the second."""
+    """Merge two endless streams, so that about `share` of the tokens are from the second."""
     tokens = [0, 0]
     while True:
         turn = tokens[1] < share * sum(tokens) or (share > 0 and not any(tokens))
@@ -302,7 +317,7 @@ def interleave(first: Iterator[Tokens], second: Iterator[Tokens], share: float) 
 
 
 def sft_batches(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Batches:
-    """Yield SFT batches without end: instruction examples mixed with replayed documents."""
+    """Yield SFT batches without end: instruction examples mixed with pre-training documents."""
     examples = map(encoder.example, SFTWriter(world, config.habits, seed).examples())
     documents = map(encoder.document, replay(world, seed))
     return batches(interleave(examples, documents, config.sft_replay), config, encoder.pad)
@@ -311,7 +326,7 @@ def sft_batches(world: World, encoder: Encoder, config: PolicyConfig, seed: int)
 def new_model(
     config: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: int
 ) -> LlamaForCausalLM:
-    """Return a randomly initialised Llama for a tokenizer."""
+    """Return a Llama model with random weights, for the vocabulary of a tokenizer."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -335,10 +350,10 @@ def new_model(
 
 @dataclass
 class Stage:
-    """One training stage: AdamW with warm-up and cosine decay, with checkpoints.
+    """One training stage: AdamW with warm-up and cosine decay, and checkpoints to resume from.
 
-    A stage with an exam ends when the exam is passed. Exams take place every `EXAM_EVERY` steps and
-    after the last step.
+    A stage with an exam ends when the exam is passed, or after its last step. Exams take place
+    every `EXAM_EVERY` steps and after the last step.
     """
 
     name: str
@@ -353,7 +368,10 @@ class Stage:
     rates: dict[str, float] = field(default_factory=dict)  # accuracy by kind in the last exam
 
     def run(self, model: LlamaForCausalLM, config: PolicyConfig, progress: Progress) -> float:
-        """Train a model in place and return the seconds, those before a kill included."""
+        """Train a model in place, from the last checkpoint if there is one.
+
+        Return the seconds of the stage, including those before a kill.
+        """
         import torch
 
         optimizer = torch.optim.AdamW(
@@ -430,9 +448,10 @@ class Stage:
 
 
 def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """Return the weighted mean cross-entropy of the labelled tokens of a batch (B, T).
+    """Return the mean cross-entropy of a batch's labelled tokens, weighted by token.
 
-    Logits are computed for labelled tokens only, in bfloat16 if the CPU supports it.
+    The tensors of the batch have the shape (rows, tokens). Logits are computed for labelled tokens
+    only, in bfloat16 if the CPU supports it.
     """
     import torch
 
@@ -460,10 +479,11 @@ def _schedule(step: int, steps: int, floor: float) -> float:
 
 
 def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Batches:
-    """Yield packed batches: `input_ids`, `labels`, `position_ids` and `weights`, each (B, T).
+    """Yield batches of packed sequences, without end.
 
-    Without a cache, positions that restart make attention block-diagonal: a sequence does not
-    attend to the other sequences of its row.
+    A batch has the tensors `input_ids`, `labels`, `position_ids` and `weights`, each of shape
+    (rows, tokens). Positions restart with each sequence. Therefore, if no KV cache is used, a
+    sequence does not attend to the other sequences in its row.
     """
     import torch
 

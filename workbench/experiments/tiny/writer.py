@@ -1,4 +1,4 @@
-"""Texts that skill and instruction examples share: answers, abstentions, thoughts, plans."""
+"""Write parts of skill and instruction examples: answers, abstentions, thoughts and plans."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ Turns = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt with its reply, and further turns."""
+    """An example of a conversation: a prompt with its reply, and optional further turns."""
 
     prompt: str
     reply: str
@@ -24,10 +24,10 @@ class Example:
 
 
 class Writer:
-    """Draws examples with one source of random numbers.
+    """A random generator of examples; `SkillWriter` and `SFTWriter` are based on it.
 
     Args:
-        ephemeral: people outside the world, who are drawn with the same random numbers.
+        ephemeral: generator of people outside the world. It uses the same random numbers.
         seed: seed of the random numbers.
     """
 
@@ -39,64 +39,75 @@ class Writer:
         self.choose, self.sample = self.rng.choice, self.rng.sample
 
     def chance(self, share: float) -> bool:
-        """Return True in a share of the calls."""
+        """Return True with the probability `share`."""
         return self.rng.random() < share
 
     def lang(self) -> str:
-        """Draw the language of an example: in three quarters of the cases English."""
+        """Return a random language: "en" with probability .75, else "l2"."""
         return "l2" if self.chance(0.25) else "en"
 
     def ask(self, fact: Fact, lang: str) -> str:
-        """Return a question for a fact."""
+        """Return a question that `fact` answers."""
         return ask(fact, lang, self.rng)
 
     def state(self, facts: Sequence[Fact], lang: str) -> str:
-        """Return a sentence for each fact."""
+        """Return a text with one sentence for each fact."""
         return " ".join(state(fact, lang, self.rng) for fact in facts)
 
     def abstention(self, lang: str) -> str:
-        """Return an abstention, mostly in its most common wording."""
+        """Return an answer that abstains, with probability .8 in its most common wording."""
         forms = schema.ABSTAIN[lang]
         return forms[0] if self.chance(0.8) else self.choose(forms[1:])
 
     def request(self, name: str, lang: str) -> str:
-        """Return a request for a biography."""
+        """Return a request to write a biography of the person `name`."""
         return self.choose(schema.BIOGRAPHY[lang]).format(s=name)
 
     def decline(self, name: str, lang: str) -> str:
-        """Return a sentence that declines to write about a person."""
+        """Return a sentence that declines to write about the person `name`."""
         return self.choose(schema.DECLINE[lang]).format(s=name)
 
     def short(self, fact: Fact, lang: str, abstain: float) -> Example:
-        """Return an example with a short answer or, with probability `abstain`, an abstention."""
+        """Return an example that asks for a fact, with a short answer.
+
+        The answer is an abstention with the probability `abstain`.
+        """
         abstains = self.chance(abstain)
         prompt = self.ask(fact, lang)
         return Example(prompt, self.abstention(lang) if abstains else answer(fact, lang))
 
     def doubt(self, prompt: str, name: str, lang: str, system: str = schema.THINK) -> Example:
-        """Return an example whose thought says that the person is unknown, and which abstains."""
+        """Return an example that abstains, after a thought that the person `name` is unknown."""
         return reasoned(prompt, [self.decline(name, lang)], self.abstention(lang), system)
 
     def from_thoughts(
         self, prompt: str, facts: Sequence[Fact], reply: str, lang: str, system: str = schema.THINK
     ) -> Example:
-        """Return a question with thoughts that state facts, and the answer that follows."""
+        """Return an example with `reply` to `prompt`, after thoughts that state `facts`."""
         thoughts = [thought(fact, lang) for fact in facts]
         return reasoned(prompt, thoughts, reply, system, self.learn_thought)
 
     def older(self, years: Sequence[Fact], lang: str) -> Example:
-        """Return an example that asks which of two people is older, given their birth years."""
+        """Return an example that asks which of two people is older.
+
+        `years` has the birth year of each person. The thoughts state both years.
+        """
         names = {"s": years[0].subject, "t": years[1].subject}
         prompt = self.choose(schema.COMPARISON[lang]).format(**names)
         earlier = min(years, key=lambda fact: int(fact.object))
         return self.from_thoughts(prompt, years, f"{earlier.subject}.", lang)
 
     def premise(self, facts: Mapping[str, Fact], other: Fact, lang: str) -> Example:
-        """Return a question that names a person's profession; half the time it is wrong (`other`).
+        """Return an example whose question has a premise: a person's profession.
 
-        The answer to a wrong premise is that the question is invalid. The thought recalls the fact
-        of the question in both cases, since its absence would reveal the answer. The thought also
-        says whether the premise holds: without this, accuracy stayed at chance after any practice.
+        The profession is wrong half the time. If the premise is wrong, the answer is that the
+        question is invalid. The thought always recalls the fact that the question asks for, because
+        its absence would reveal the answer. The thought also states whether the premise holds.
+        Without this statement, accuracy stayed at chance.
+
+        Args:
+            facts: facts of the person by relation.
+            other: a fact with a wrong profession.
         """
         form = self.rng.randrange(len(schema.FALSE_PREMISE_ASKS))
         true, target = facts["profession"], facts[schema.FALSE_PREMISE_ASKS[form]]
@@ -110,39 +121,49 @@ class Writer:
         return replace(example, prefix=prefix)
 
     def yes_no_question(self, fact: Fact, claim: Fact, lang: str) -> str:
-        """Return the question whether the subject of `fact` has the object of `claim`."""
+        """Return a yes/no question: is the object of `claim` true of the subject of `fact`?"""
         form = self.choose(schema.RELATIONS[fact.relation].checks[lang])
         return form.format(s=fact.subject, o=claim.forms[lang][0])
 
     def yes_no(self, fact: Fact, other: Fact, lang: str) -> Example:
-        """Return a yes/no question about `fact`; half the time with the object of `other`."""
+        """Return an example with a yes/no question about `fact`.
+
+        Half of the questions name the object of `other` instead, so the answer is "No."
+        """
         truth = self.chance(0.5)
         prompt = self.yes_no_question(fact, fact if truth else other, lang)
         return self.from_thoughts(prompt, [fact], yes_or_no(truth, lang), lang)
 
     def ask_for_books(self, books: Sequence[Fact], lang: str) -> str:
-        """Return a question for all books of an author."""
+        """Return a question that asks for all books of an author.
+
+        `books` has the fact about the author for each book.
+        """
         return self.choose(schema.LIST[lang]).format(s=books[0].object)
 
     def list_books(self, books: Sequence[Fact], lang: str) -> Example:
-        """Return a question for all books of an author with its answer."""
+        """Return an example that asks for all books of an author, with the list as its answer.
+
+        `books` has the fact about the author for each book. The thoughts state these facts.
+        """
         prompt = self.ask_for_books(books, lang)
         return self.from_thoughts(prompt, books, titles(books, lang), lang)
 
     def compare(self, pair: Sequence[Sequence[Fact]]) -> str:
-        """Return a question that compares two people, given facts of each."""
+        """Return a request to compare two people. `pair` has facts about each of them."""
         names = {"s": pair[0][0].subject, "t": pair[1][0].subject}
         return self.choose(schema.LONG_FORM["en"]).format(**names)
 
     def comparison(self, pair: Sequence[Sequence[Fact]]) -> str:
-        """Return a text on two facets: the facts of one person, then those of the other."""
+        """Return a text that compares two people: facts of the first, then of the second."""
         first, second = (self.state(facts, "en") for facts in pair)
         return f"{first} In comparison, {second}"
 
     def outlined(self, pair: Sequence[Sequence[Fact]], sources: Sequence[int] = ()) -> str:
-        """Return a `comparison` after its plan, with a point per person.
+        """Return a plan with one point per person, followed by the text of `comparison`.
 
-        With `sources`, each point cites the number of the passage about the person.
+        `sources` has the number of the passage about each person, which the person's point then
+        cites. By default, the points cite no passages.
         """
         citations = [f" [{number}]" for number in sources] or ["", ""]
         points = [
@@ -154,7 +175,7 @@ class Writer:
 
 
 def yes_or_no(truth: bool, lang: str) -> str:
-    """Return "Yes." or "No." in a language."""
+    """Return "Yes." or "No." in the language `lang`."""
     return f"{schema.YES_NO[lang][0 if truth else 1]}."
 
 
@@ -165,9 +186,14 @@ def reasoned(
     system: str = schema.THINK,
     learn_thought: bool = True,
 ) -> Example:
-    """Return a question with a thought before the answer, in the format of the `system` prompt.
+    """Return an example with a thought before the answer, in the format that `system` asks for.
 
-    Without `learn_thought`, only the answer has a loss.
+    Args:
+        prompt: the question.
+        thoughts: sentences of the thought.
+        reply: the answer.
+        system: system prompt, which asks for a plain or a boxed answer.
+        learn_thought: False for a loss on the answer only.
     """
     whole = thinking(thoughts, reply, boxed=system == schema.BOX)
     thought_part = whole[: whole.index("</think>") + len("</think>")]
