@@ -1,18 +1,16 @@
 """Estimate token advantages from the token rewards of a batch.
 
-A group consists of the responses to one prompt; a batch has several groups. An estimator takes a
-batch and returns, for each group, the advantages of each response. The reward of an outcome is on
-the last token of the response, the reward of a claim on the last token of the claim. The estimators
-differ in how earlier tokens share in these rewards:
+A batch consists of groups, and a group has the responses to one prompt. An estimator is a function
+from a batch to one advantage per token. The mapping `ESTIMATORS` has these estimators by name:
 
-* `group`, `centred`, `batch`: all tokens of a response get the same advantage.
-* `process`, `rtg`, `whiten`, `gae`: a token's advantage counts only rewards from this token on.
+* `group` (GRPO), `batch` (GRPO with the standard deviation of the batch) and `centred` (Dr. GRPO)
+  give all tokens of a response the same advantage.
+* `process` (GRPO's process supervision), `rtg` (scaled returns-to-go), `whiten` (whitened
+  returns-to-go) and `gae` (with a critic) add up only the rewards from a token on.
 
-`batch` normalises by the std of the whole batch, and `whiten` by its mean and std. `gae` uses each
-response alone. The other estimators normalise over each group. A response that was not scored is
-ignored, and its advantages are 0.
-
-Finite rewards give finite advantages. `centred` and `gae` keep the unit of the rewards.
+A response without a reward gets advantages of 0, and does not change those of other responses.
+Finite rewards give finite advantages. `centred` and `gae` keep the unit of the rewards. The other
+estimators normalise.
 """
 
 import math
@@ -31,17 +29,17 @@ Advantages = list[tuple[float, ...]]  # for each response of a group, one number
 
 @dataclass(frozen=True)
 class Rewarded:
-    """The token rewards of one response.
+    """The token rewards of one response, as input of an advantage estimator.
 
     Attributes:
         length: T, the number of tokens.
-        rewards: (T) the reward of each token; None if the response was not scored. An empty
-            response has one entry, its scalar reward, which counts in the mean of its group.
+        rewards: (T) the reward of each token; None if the response has no reward. An empty response
+            (T = 0) has one entry, its whole reward.
         events: indices of the tokens to which an event (a part of the reward) is assigned.
-        values: (T) a critic's value before each token; () without a critic.
+        values: (T) the critic's value at the position before each token; () without a critic.
 
     Raises:
-        WorkbenchError: a reward or a value is not finite, or its size is above `LARGEST`.
+        WorkbenchError: a reward or a value is NaN, infinite or beyond ±`LARGEST` (1e100).
     """
 
     length: int
@@ -62,7 +60,7 @@ class Rewarded:
     def rewarded_tokens(self) -> tuple[int, ...]:
         """The indices, in ascending order, of the tokens with an event or a nonzero reward.
 
-        Empty if the response was not scored.
+        Empty if the response has no reward.
         """
         rewarded = {token for token, reward in enumerate(self.rewards or ()) if reward}
         return () if self.rewards is None else tuple(sorted(self.events | rewarded))
@@ -73,7 +71,10 @@ Estimator = Callable[[Sequence[Sequence[Rewarded]]], list[Advantages]]
 
 
 def by_group(estimate: Callable[[Sequence[Rewarded]], Advantages]) -> Estimator:
-    """Return an estimator that applies `estimate` to each group of a batch separately."""
+    """Return an estimator that applies `estimate` to each group of a batch separately.
+
+    A group has the responses to one prompt.
+    """
 
     @wraps(estimate)
     def estimator(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
@@ -86,9 +87,9 @@ def by_group(estimate: Callable[[Sequence[Rewarded]], Advantages]) -> Estimator:
 def group(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages as in GRPO (arXiv 2402.03300, §4.1.2): (total − mean) / (std + 1e-4).
 
-    The total is the sum of a response's token rewards. Mean and std are computed from the totals of
-    the group. All tokens of a response get the same advantage. With n scored responses in the
-    group, no advantage exceeds √n.
+    The total is the sum of a response's token rewards. Mean and std are those of the totals in the
+    group (the responses to one prompt). All tokens of a response get the same advantage. With n
+    rewarded responses in the group, no advantage exceeds √n.
     """
     return batch([responses])[0]
 
@@ -96,8 +97,9 @@ def group(responses: Sequence[Rewarded]) -> Advantages:
 def batch(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     """Estimate advantages as in GRPO, but with the std of the whole batch (arXiv 2508.08221).
 
-    An advantage is (total − mean of the group) / (std of all totals of the batch + 1e-4), as with
-    TRL's `scale_rewards="batch"`. A total is the sum of a response's token rewards. With n scored
+    The advantage is (total − group mean) / (batch std + 1e-4), as with TRL's
+    `scale_rewards="batch"`. The total is the sum of a response's token rewards. The std is computed
+    from all totals of the batch. All tokens of a response get the same advantage. With n rewarded
     responses in the batch, no advantage exceeds √n.
     """
     totals = [
@@ -140,11 +142,11 @@ def centred(responses: Sequence[Rewarded]) -> Advantages:
 def process(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by GRPO's process supervision (arXiv 2402.03300, §4.1.3).
 
-    An event is a token to which the method assigned a part of the reward; its value is the token's
-    reward. The last token of every scored response is an event too *(ours)*. All events of the
-    group are normalised together: (value − mean) / (std + 1e-4). A token's advantage is the sum of
-    the normalised events at this token and after it. With n events in the group, no normalised
-    event exceeds √n.
+    An event is a token to which a part of the reward is assigned; its value is the token's reward.
+    The last token of every response with a reward is an event too *(ours)*. The events of a group
+    are normalised together: (value − mean) / (std + 1e-4). A token's advantage is the sum of the
+    normalised events from this token on. With n events in the group, no normalised event exceeds
+    √n.
     """
     # without the last tokens, the only event of a group would equal the mean and give no signal
     events = [
@@ -165,8 +167,8 @@ def process(responses: Sequence[Rewarded]) -> Advantages:
 def rtg(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by scaled returns-to-go *(ours)*.
 
-    The return-to-go of a token is the sum of the rewards from this token to the end. A token's
-    advantage is its return-to-go / (rms + 1e-4). Here rms is the root mean square of the
+    The return-to-go of a token is the sum of the rewards from this token to the end. The advantage
+    is the return-to-go divided by (rms + 1e-4). The rms is the root mean square of the
     returns-to-go at the m rewarded tokens of the group (`Rewarded.rewarded_tokens`). No mean is
     subtracted, so an advantage has the sign of its return-to-go. No advantage exceeds √m.
     """
@@ -186,9 +188,9 @@ def rtg(responses: Sequence[Rewarded]) -> Advantages:
 def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
     """Estimate advantages by whitened returns-to-go.
 
-    The returns-to-go (see `rtg`) are normalised to mean 0 and standard deviation 1 over all n
-    tokens of all scored responses in the batch. No advantage exceeds √n. RLFH's code also whitens
-    advantages *(code)*.
+    The return-to-go of a token is the sum of the rewards from this token to the end. It is
+    normalised to mean 0 and standard deviation 1 over all n tokens of the batch. Responses without
+    a reward do not count. No advantage exceeds √n. RLFH's code also whitens advantages *(code)*.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
     mean, std = _moments([value for of_group in returns for values in of_group for value in values])
@@ -206,12 +208,12 @@ def gae(gamma: float = 1.0, lam: float = 0.95) -> Estimator:
     """Return an estimator for generalised advantage estimation (GAE, arXiv 1506.02438).
 
     The estimator uses the critic's values in `Rewarded.values`. It raises a WorkbenchError if a
-    scored response has no values.
+    response has a reward but no values.
 
     Args:
         gamma: discount factor of later rewards, per token.
-        lam: GAE's λ. With 0, an advantage uses the token's reward, its value and the next value.
-            With 1, it uses the token's value and all rewards from this token on.
+        lam: GAE's λ. 0 gives the one-step temporal difference, 1 the discounted return minus the
+            value.
     """
     return by_group(lambda responses: [_gae(response, gamma, lam) for response in responses])
 
@@ -249,10 +251,13 @@ ESTIMATORS: Mapping[str, Estimator] = {
 def advantages(
     feedbacks: Sequence[Feedback], method: str, estimator: Estimator = group
 ) -> Advantages:
-    """Return the token advantages of the responses to one prompt, for the reward of `method`.
+    """Return the token advantages of one group: the responses to one prompt.
 
-    The result has a tuple for each response, with one number per token. The estimator gets a
-    batch with only this group.
+    The result has one tuple per response, with one number per token.
+
+    Args:
+        method: name of the reward to use.
+        estimator: one of `ESTIMATORS`; it gets a batch of only this group.
     """
     return batch_advantages([feedbacks], method, estimator)[0]
 
@@ -260,9 +265,13 @@ def advantages(
 def batch_advantages(
     groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group
 ) -> list[Advantages]:
-    """Return the token advantages of each group of a batch, for the reward of `method`.
+    """Return the token advantages of a batch of groups; a group has the responses to one prompt.
 
-    Each group has the responses to one prompt.
+    The result has one list per group, with one tuple per response and one number per token.
+
+    Args:
+        method: name of the reward to use.
+        estimator: one of `ESTIMATORS`.
     """
     return estimator(
         [[rewarded(feedback, method) for feedback in feedbacks] for feedbacks in groups]
@@ -270,9 +279,12 @@ def batch_advantages(
 
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:
-    """Return the token rewards that `method` gave one response, as input of an estimator.
+    """Return the token rewards of one response, as input of an advantage estimator.
 
     The field `rewards` of the result is None if the response has no reward.
+
+    Args:
+        method: name of the reward to use.
 
     Raises:
         WorkbenchError: the reward was not assigned to the tokens of the response.

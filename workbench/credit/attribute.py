@@ -1,16 +1,15 @@
-"""Align claims with a response, and assign reward events to tokens.
+"""Find the positions of claims in a response, and assign the parts of a reward to tokens.
 
-An event is a part of a reward with a position in the response (`workbench.types.Event`). The events
-of a claim are assigned to its position if its words were found in the response (`is_placed`).
+An event is a part of a reward with a position in the response (`workbench.types.Event`). A claim's
+events are at the claim's position if its words were found in the response (`is_placed`).
 
 Source: RLFH, arXiv 2406.12221, section 3.2. The paper aligns a claim with its sentence by the
-longest common subsequence of characters, and the sentence with the response by the longest common
-substring. The claim's reward goes to the token with the last matched character. Of several equally
-long alignments, the one that ends first counts *(ours)*.
+longest common subsequence of characters. It aligns the sentence with the response by the longest
+common substring. The claim's reward goes to the token with the last matched character. Of several
+equally long alignments, the one that ends first is used *(ours)*.
 
-The quality of an alignment is its *coverage*: the share of the claim's words that the sentence has
-in the same order *(ours)*. A share of characters would not measure quality, because most letters of
-a sentence also occur, in the same order, in a longer unrelated sentence.
+The quality of an alignment is its *coverage* *(ours)*: the share of the claim's words that occur in
+the sentence in the same order.
 """
 
 import re
@@ -40,9 +39,10 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
 
     "born in Paris" and "She was born in 1900 in Paris." → (8, 29, 1.0)
 
-    The part contains the longest common subsequence of characters. It ends as early as possible,
-    and then starts as late as possible, but at the beginning of a word *(ours)*. Final punctuation
-    of the claim is ignored. The result is None if no character matches.
+    The part contains the longest common subsequence of characters of both texts. Of all such parts,
+    those that end first are preferred, and of these the shortest. The part is then extended to the
+    start of its first word *(ours)*. Final punctuation of the claim is ignored. For the coverage
+    see the function `coverage`. Returns None if no character matches.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -65,9 +65,9 @@ def _word_start(text: str, position: int) -> int:
 
 
 def coverage(claim: str, sentence: str) -> float:
-    """Return the share, from 0 to 1, of the claim's words that the sentence has in the same order.
+    """Return the share of the claim's words that occur in the sentence in the same order.
 
-    A claim without words has coverage 0.
+    The share is from 0 to 1. A claim without words has coverage 0.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -86,9 +86,10 @@ def strip_end(text: str) -> str:
 def find_sentence(text: str, quote: str, after: int = 0) -> tuple[int, int, float] | None:
     """Find a quoted sentence in `text` from position `after` on; return (start, end, share).
 
-    Start and end are positions in `text`. The result is the first exact occurrence, or else the
-    longest common substring of quote and text; None if no character matches. The share, from 0 to
-    1, is the length of the match divided by the length of the quote.
+    The result is the first exact occurrence of the quote or, without one, the longest common
+    substring of the quote and the text. Start and end are positions in `text`. The share, from 0 to
+    1, is the length of the match divided by the length of the quote. Returns None if no character
+    matches.
     """
     quote = quote.strip()
     if not quote:
@@ -118,12 +119,13 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
 def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Return the claims with their positions in a response `text`.
 
-    The fields `sentence`, `span`, `end` and `coverage` are filled in, see `Claim`. A claim that
-    already has a span is unchanged. A claim without a sentence gets the sentence that contains most
-    of its words. Claims with the same text get successive occurrences of it.
+    This sets the fields `sentence`, `span`, `end` and `coverage` of each claim, see `Claim`. A
+    claim that already has a span is unchanged. A claim without a sentence is assigned to the
+    sentence with most of its words. If several claims have the same text, later claims get later
+    occurrences where possible. A claim that matches no text gets no span, and coverage 0.
 
     Args:
-        sentences: spans of the text's sentences.
+        sentences: the span of each sentence in `text`.
     """
     # (claim's text, index of its sentence) -> end of the last claim with this text located there
     used: dict[tuple[str, int], int] = {}
@@ -192,7 +194,8 @@ def _best_sentence(
 def is_placed(claim: Claim) -> bool:
     """Return whether a claim was found in the response, so that rewards can be assigned there.
 
-    Such a claim has an end position. Its coverage is at least `THRESHOLD`, or was not computed.
+    A claim was found if it has an end position and its coverage is at least `THRESHOLD` (0.5). A
+    coverage of None (not computed) is accepted too.
     """
     return claim.end is not None and (claim.coverage is None or claim.coverage >= THRESHOLD)
 
@@ -200,17 +203,17 @@ def is_placed(claim: Claim) -> bool:
 def token_at(response: Response, end: int | None) -> int:
     """Return the index of the token that contains the character before position `end`.
 
-    If `end` is None, the last token is returned: the end-of-sequence token, unless the response was
-    cut off.
+    If `end` is None, this is the last token of the response: the end-of-sequence token, unless the
+    response was cut off.
     """
     return tokens_between(response.offsets, None, end)[0]
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
-    """Return the reward of each of the T tokens, from the events of a reward.
+    """Return the reward of each token of a response, computed from the events of its reward.
 
-    Each event's value is divided equally among its tokens (see `tokens_of`). The shares of a token
-    are added. Returns () if the response has no tokens.
+    The value of an event is divided equally among its tokens (see `tokens_of`). If a token belongs
+    to several events, its shares are added. Returns () if the response has no tokens.
     """
     if not response.offsets:
         return ()
@@ -227,18 +230,23 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the indices of an event's tokens, which share its value equally; see `Event`."""
+    """Return the indices of the tokens to which an event is assigned.
+
+    If the event has a start, these are the tokens from its start to its end. Otherwise it is only
+    the token at its end.
+    """
     return tokens_between(response.offsets, event.start, event.end)
 
 
 def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) -> tuple[int, ...]:
-    """Return the indices of the tokens with characters from `start` to `end`, in order.
+    """Return the indices of the tokens with characters between two positions, in ascending order.
 
     Args:
         offsets: the span of each token's characters.
-        start: position of the first character; None: only the last token of the span is returned.
-        end: position after the last character; None: the span ends with the last token of the
-            response, even if this is a special token without characters.
+        start: position of the first character; None: return only the token with the last character
+            before `end`.
+        end: position after the last character; None: the end of the response. The last token is
+            then returned too, even if it is a special token without characters.
     """
     last = len(offsets) - 1
     if end is not None:
@@ -251,10 +259,10 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
 
 def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
-    """Return the reward with its field `tokens` (the reward of each token) set from its events.
+    """Return `reward` with the field `tokens`, the reward of each token, computed from its events.
 
-    If the reward has no events, its value goes to the last token. A reward whose value is None is
-    returned unchanged.
+    If the reward has no events, its value goes to the last token. A reward without a value (None)
+    is returned unchanged.
     """
     if reward.value is None:
         return reward

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) -> Response:
-    """Return the response with fields such as `logprobs` filled from row `row` of (B, T) tensors.
+    """Return the response with token statistics, such as `logprobs`, read from (B, T) tensors.
 
-    Each keyword is the name of a field of `Response`. Its value is a (B, T) tensor, or None to
-    leave the field unchanged. Entries after the response's last token are dropped.
+    Args:
+        row: index of the response in the tensors.
+        tensors_BT: a (B, T) tensor for each field of `Response` to set; None leaves the field
+            unchanged. Entries after the response's last token are dropped.
     """
     count = len(response.token_ids)
     fields: dict[str, Any] = {
@@ -42,19 +44,21 @@ def token_advantages(
 ) -> list[tuple[float, ...]]:
     """Return the token advantages of each response in a batch, one number per token.
 
-    Every `group_size` successive rows are the responses to one prompt, and form a group.
+    Every `group_size` successive rows are the responses to one prompt. They form a group for the
+    estimator.
     """
     return list(chain.from_iterable(estimator(split_batches(rows, group_size))))
 
 
 def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
-    """Return `row` with its critic `values` set and the KL penalty subtracted from token rewards.
+    """Subtract the KL penalty from a response's token rewards, and store the critic's values.
 
     A response without a reward is returned unchanged.
 
     Args:
-        penalties: the KL penalty of each token; may be padded.
-        values: the critic's value before each token; may be padded.
+        row: the token rewards of the response.
+        penalties: the KL penalty of each token; entries after the last token are ignored.
+        values: the critic's value before each token; entries after the last token are ignored.
     """
     if row.rewards is None:
         return row
@@ -68,7 +72,7 @@ def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float])
 def as_tensor(rows: Sequence[Sequence[float]], like_BT: Tensor) -> Tensor:
     """Return rows of different lengths as one float32 tensor, padded with 0 on the right.
 
-    The tensor has the shape (B, T) and the device of `like_BT`.
+    The tensor has the shape (B, T) and the device of `like_BT`, whose values are not read.
     """
     import torch
 
@@ -88,6 +92,7 @@ def without(
 
     Args:
         rows: indices of the responses to leave out.
+        batch: TRL's inputs of the loss, by name.
         accelerator: adds up the number of tokens over all processes.
     """
     mask_BT = batch["completion_mask"].clone()
@@ -127,15 +132,15 @@ def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
 
 
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return "old" log-probabilities, (B, T), that give a token-level loss one ratio per response.
+    """Return "old" log-probabilities, (B, T), that give all tokens of a response the same ratio.
 
-    A token-level loss computes the ratio exp(new − old) of each token. With the result as `old`,
-    each token of a response o gets the ratio of the whole response, π(o) / π_old(o) = exp Σ_t log(π
-    / π_old), and the gradient of this ratio.
+    A token-level loss computes the ratio exp(new − old) of each token. If `old` is the returned
+    tensor, this is the ratio of the whole response: exp(Σ (new − old)), summed over the response's
+    unmasked tokens. Gradients are those of the whole response's ratio.
 
-    The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*; outside these bounds its gradient is 0. The
-    loss should also bound the ratio for negative advantages, where PPO's clipping does not limit
-    it.
+    The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*. Outside these bounds its gradient is 0.
+    PPO's clipping does not limit the ratio for negative advantages, so the loss needs another
+    bound.
     """
     # not detached: exp(new − old) has the gradient of the sum
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
@@ -143,11 +148,11 @@ def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tenso
 
 
 def kl_of(logprobs_BT: Tensor, ref_logprobs_BT: Tensor, kind: str) -> Tensor:
-    """Return an estimate of the KL divergence from the reference policy for each token.
+    """Return a per-token estimate of the KL divergence from the reference policy.
 
     π and ρ are the token's probabilities under the policy and the reference policy. If `kind` is
-    "k1", the estimate is log(π/ρ); otherwise it is ρ/π − 1 − log(ρ/π), called "k3". Estimates are
-    clamped between −10 and 10.
+    "k1", the estimate is log(π/ρ). Otherwise it is "k3": ρ/π − 1 − log(ρ/π). Estimates are clamped
+    between −10 and 10.
     """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)  # exp must not overflow
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT

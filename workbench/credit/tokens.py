@@ -1,10 +1,9 @@
-"""Compute which characters of a text belong to each token.
+"""Compute offsets: the half-open span (start, end) of each token's characters in a text.
 
-The result is called offsets: the half-open span (start, end) of each token's characters. The
-offsets of a sampled text are computed from the sampled ids, because encoding the text again may
-split it differently. A text that was not sampled is encoded or split into words. If the bytes of a
-character (code point) are in several tokens, the character belongs to the last of them. Special
-tokens have no characters.
+The offsets of a sampled text are computed from the sampled ids, because encoding the text again may
+split it differently. Other texts are encoded by a tokenizer, or split into words. If several tokens
+share the bytes of a character, the character belongs to the last of these tokens. Special tokens
+have empty spans.
 """
 
 from __future__ import annotations
@@ -57,11 +56,13 @@ def offsets_from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> 
 
 
 def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) -> str:
-    """Return the opening tag with which a chat template ends prompts, such as "<think>\\n", or "".
+    """Return the opening tag that a chat template writes at the end of prompts, or "".
+
+    For example, some reasoning models end prompts with "<think>\\n".
 
     Args:
-        prompt_ids: token ids of a prompt. If given, "" is returned unless they end with the text
-            that the template adds before a response.
+        prompt_ids: token ids of a prompt; () for any prompt. If the prompt does not end with the
+            template's generation prompt, the result is "".
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")
@@ -218,8 +219,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[tuple[int, ..
     The spans are contiguous and cover the text. No special tokens are added.
 
     Raises:
-        WorkbenchError: the tokenizer is not a fast tokenizer, so it returns no offsets; or it
-            crashes.
+        WorkbenchError: the tokenizer is not a fast tokenizer, so it returns no offsets; or the
+            tokenizer crashes.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise WorkbenchError(

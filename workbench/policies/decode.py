@@ -1,11 +1,13 @@
 """Sample completions token by token from a transformers model with full attention.
 
-Finished completions leave the batch, and the next prompts take their places. The common beginning
-of several prompts is computed once.
+The batch is continuous: a finished completion leaves it, and the next prompt takes its place. The
+common beginning of several prompts is computed once.
 
 The key-value cache has a row for each completion in the batch. Shorter rows are padded on the left,
-and the padding is masked. Shapes: B rows, N new tokens, L cached and new tokens together, V ids of
-the vocabulary, T tokens of the longest completion.
+and the padding is masked.
+
+Shapes: B rows, N new tokens, L cached and new tokens together, V ids of the vocabulary, T tokens of
+the longest completion.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ Prompt = tuple[int, ...]
 
 @dataclass
 class Row:
-    """A completion in the batch, which has one row of the key-value cache."""
+    """One completion in the batch, with its row of the key-value cache."""
 
     number: int  # index of the prompt
     uniforms: Iterator[float]  # random numbers for sampling the tokens
@@ -83,8 +85,8 @@ def decode(
 ) -> list[list[int]]:
     """Return the sampled token ids for each prompt, with the end token if one was sampled.
 
-    The random numbers come from torch's CPU generator. Those of a completion depend on its index,
-    not on the texts of other prompts.
+    Random numbers come from torch's CPU generator. Those of a completion depend on the index of its
+    prompt, not on the texts of other prompts.
 
     Args:
         pad: id of the padding token.
@@ -127,8 +129,9 @@ class _Decoding:
         return torch.rand(count, self.how.max_new_tokens, dtype=torch.float64)
 
     def _start(self, numbers: list[int]) -> None:
-        """Start the prompts with these indices: sample the first token of each completion, and add
-        a row for each completion that this token does not finish. Equal prompts are computed once.
+        """Sample the first token of each prompt, and add a row for each unfinished completion.
+
+        `numbers` are the indices of the prompts. Equal prompts are computed once.
         """
         prompts = [self.prompts[number] for number in numbers]
         # the responses of a group have the same prompt
@@ -185,11 +188,14 @@ class _Decoding:
 
 
 def forward_function(model: PreTrainedModel, pad: int) -> Forward:
-    """Return the model's forward pass as a function of new ids, row lengths and the cache.
+    """Return a function that runs the model on new token ids with a key-value cache.
 
-    The function returns the logits (B, V) after the last id of each row, and adds the new tokens to
-    the cache. A row's length counts its cached and new tokens. Only if the cache is empty may rows
-    have different numbers of new ids; they are then padded on the left.
+    Its arguments are the new ids of each row, the length of each row, and the cache. The length
+    counts cached and new tokens. The function adds the new tokens to the cache, and returns the
+    logits (B, V) after the last id of each row.
+
+    If the cache is empty, rows may have different numbers of new ids, and are padded on the left.
+    Otherwise all rows need the same number.
     """
     import torch
 
@@ -222,10 +228,10 @@ def forward_function(model: PreTrainedModel, pad: int) -> Forward:
 def prefill(
     forward: Forward, config: PretrainedConfig, prompts: Sequence[Prompt]
 ) -> tuple[Tensor, DynamicCache]:
-    """Run the model on distinct prompts. Return the logits after each prompt, (B, V), and the
-    key-value cache with a row for each prompt.
+    """Compute the key-value cache of the prompts, and the logits (B, V) after each prompt.
 
-    A beginning that many prompts share is computed once.
+    The prompts must be distinct. The cache has a row for each prompt. A beginning that many prompts
+    share is computed once.
     """
     from transformers import DynamicCache
 
@@ -240,10 +246,11 @@ def prefill(
 
 
 def tail_length(prompts: Sequence[Prompt]) -> int:
-    """Divide each prompt into a beginning and a tail, and return the tail's length in tokens.
+    """Return the number of final tokens of each prompt that `prefill` computes separately.
 
-    Equal beginnings are computed once, tails for each prompt. The length minimises the tokens to
-    compute. It is 0 if the division saves fewer than `PASS` tokens.
+    `prefill` computes equal beginnings of prompts once, and then the final tokens of each prompt.
+    The returned number keeps the total of computed tokens small. It is 0 if sharing beginnings
+    saves fewer than `PASS` tokens.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 
@@ -256,7 +263,7 @@ def tail_length(prompts: Sequence[Prompt]) -> int:
 
 
 def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
-    """Reorder the cache in place: row n becomes the old row `index[n]`.
+    """Reorder the cache in place: row n becomes the former row `index[n]`.
 
     Only the last `width` tokens of each row remain.
     """
@@ -271,7 +278,10 @@ def move(cache: DynamicCache, index: Sequence[int], width: int) -> None:
 
 
 def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
-    """Append the rows of `more` to `cache`. All rows are padded on the left to `width` tokens."""
+    """Append the rows of `more` to `cache` in place.
+
+    All rows are padded on the left to `width` tokens.
+    """
     import torch
     from torch.nn.functional import pad
 
@@ -284,9 +294,10 @@ def concatenate(cache: DynamicCache, more: DynamicCache, width: int) -> None:
 
 
 def token_sampler(how: Sampling) -> SampleTokens:
-    """Return a function from logits (B, V) and B random numbers in [0, 1) to B token ids.
+    """Return a function that samples B token ids from logits (B, V) and B random numbers.
 
-    Greedy decoding ignores the numbers. Temperature and top-p are applied as in transformers.
+    The random numbers are in [0, 1); greedy decoding ignores them. Temperature and top-p are
+    applied as in transformers.
     """
     import torch
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
@@ -311,10 +322,10 @@ def token_sampler(how: Sampling) -> SampleTokens:
 
 
 def inverse_cdf(probabilities_BV: Tensor, uniforms_B1: Tensor) -> list[int]:
-    """Sample a token for each row: the first id whose cumulative probability exceeds the row's
-    random number in [0, 1).
+    """Sample a token id for each row, by inverting its cumulative distribution.
 
-    A token of probability 0 is never sampled.
+    The result is the first id whose cumulative probability exceeds the row's random number in [0,
+    1). A token of probability 0 is never sampled.
 
     Raises:
         WorkbenchError: a probability is NaN.

@@ -1,7 +1,8 @@
 """Sample responses to questions from a policy, with any engine.
 
-An engine is a function from prompts and `Sampling` to completions, as token ids: `hf` uses
-transformers, `vllm` uses vLLM. `workbench.policies.load` returns a `Policy` with its engine.
+An engine is a function from prompts (token ids) and `Sampling` to completions (token ids). The
+engine `hf` uses transformers, `vllm` uses vLLM. `workbench.policies.load.load_policy` returns a
+`Policy` with its engine.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +28,12 @@ class Sampling:
         max_new_tokens: largest number of tokens of a response, including the end token.
         samples: number of responses per question.
         greedy: take the most probable token, and ignore temperature, top-p and seed.
-        batch_size: responses computed at once; None for the engine's default.
+        batch_size: largest number of responses computed at once; None for the engine's default.
         logprobs: also return the log-probability of each sampled token, at temperature 1.
         seeds: a seed for each question, instead of `seed`. The samples of a question then do not
             depend on the other questions.
-        rows: () unless several processes share a batch; then the index of each prompt in the whole
-            batch. The responses are sampled with the same random numbers as in one process.
+        rows: the index of each prompt in a batch that several processes share. The random numbers
+            are then those of a single process. () if there is only one process.
     """
 
     max_new_tokens: int
@@ -70,7 +71,10 @@ class Policy:
 def prompt_ids(
     tokenizer: "PreTrainedTokenizerBase", questions: Sequence[Question]
 ) -> list[list[int]]:
-    """Return the token ids of each question's prompt, up to the start of the model's answer."""
+    """Return the token ids of each question's prompt, by the tokenizer's chat template.
+
+    The ids end with the template's generation prompt, so the model continues with its answer.
+    """
     conversations = [question.messages() for question in questions]
     if not conversations:
         return []
@@ -84,13 +88,13 @@ def prompt_ids(
 def generate(
     policy: Policy, questions: Sequence[Question], *, step: int | None = None, **sampling: Any
 ) -> list[Response]:
-    """Return sampled responses to the questions: all samples of the first question, and so on.
+    """Sample responses to each question, and return them in the order of the questions.
 
     The same arguments give the same responses.
 
     Args:
         step: training step, which is stored in the responses; None outside training.
-        sampling: fields of `Sampling`.
+        sampling: fields of `Sampling`, such as `max_new_tokens` and `samples`.
 
     Raises:
         WorkbenchError: `samples` > 1 with `greedy`, or `max_new_tokens` < 1.
@@ -134,10 +138,14 @@ def as_response(
     prompt_ids: Sequence[int] = (),
     logprobs: Sequence[float] = (),
 ) -> Response:
-    """Return a `Response` from sampled ids, which include the end token if it was sampled.
+    """Return a `Response` to `question` from sampled token ids.
 
-    Its `group` is the question's id or, with a `step`, "ID/STEP". Its `finish` is "stop" if the ids
-    end with an end token, else "length" (truncated).
+    The field `group` is the question's id or, with a `step`, "ID/STEP". The field `finish` is
+    "stop" if the ids end with a stop id, else "length" (truncated).
+
+    Args:
+        ids: the sampled ids, with the end token if it was sampled.
+        stop_ids: ids of the tokens that end a response.
     """
     group = question.id if step is None else f"{question.id}/{step}"
     # from the ids: encoding the text again may split it into other tokens

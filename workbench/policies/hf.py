@@ -1,4 +1,4 @@
-"""Complete prompts by transformers on a CPU or GPU: the engine `hf`."""
+"""Complete prompts with transformers, on a CPU or GPU: the engine `hf`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def complete(
     """Return a completion (token ids, log-probabilities) for each prompt, in order.
 
     The log-probabilities are () unless `how.logprobs` is set. `pad` is the id of the padding token.
-    The caller's random state of torch does not change.
+    The random state of torch is the same after the call as before.
     """
     import torch
 
@@ -73,8 +73,8 @@ def complete(
 def longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
     """Return the indices of the prompts in the order in which they are decoded.
 
-    The longest come first, so that running out of memory shows early. Prompts with the same
-    beginning are neighbours, so that the beginning is computed once.
+    Long prompts come first, so that a lack of memory shows early. Prompts of equal length are
+    sorted, so that prompts with the same beginning are neighbours: the beginning is computed once.
     """
     return sorted(range(len(prompts)), key=lambda index: (-len(prompts[index]), prompts[index]))
 
@@ -82,9 +82,9 @@ def longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
 def token_logprobs(
     model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> list[tuple[float, ...]]:
-    """Return the log-probability of each sampled id at temperature 1: a tuple for each pair.
+    """Return the log-probability of each sampled token, at temperature 1.
 
-    `pairs` has (prompt ids, sampled ids).
+    The result has one tuple for each pair (prompt ids, sampled ids).
     """
     import torch
 
@@ -101,9 +101,9 @@ def token_logprobs(
 def sampled_logits(
     model: PreTrainedModel, pad: int, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> list[Tensor]:
-    """Return the logits that predict the sampled ids, for each pair (prompt ids, sampled ids).
+    """Return the logits that predict the sampled tokens, for each pair (prompt ids, sampled ids).
 
-    They are float32, of shape (T, V) for T sampled ids and a vocabulary of V ids.
+    Each tensor is float32, (T, V), for T sampled ids and a vocabulary of V ids.
     """
     rows = [prompt + sampled for prompt, sampled in pairs]
     input_ids_BT, mask_BT = padded(rows, pad, model.device, left=True)
@@ -125,8 +125,8 @@ def by_generate(
 ) -> list[list[int]]:
     """Return the sampled token ids for each prompt, by transformers' `generate`.
 
-    This is for models that `decode` cannot run. Each batch of `size` prompts takes as long as its
-    longest completion.
+    It is used for models that `decode` cannot run. Each batch of `size` prompts takes as long as
+    its longest completion.
     """
     from transformers import GenerationConfig
 
@@ -159,7 +159,7 @@ def by_generate(
 def padded(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, left: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return rows of ids, padded to the longest row, and their attention mask, (B, T) each.
+    """Pad rows of token ids to the longest row; return ids and attention mask, (B, T) each.
 
     The padding is on the left if `left` is True, otherwise on the right.
     """

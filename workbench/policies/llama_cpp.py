@@ -13,7 +13,10 @@ LENGTH = 4096  # default number of tokens of prompt and reply together
 
 
 def is_gguf(model: str) -> bool:
-    """Return whether `model` names a GGUF file, by its ending. The file need not exist."""
+    """Return whether the name `model` ends with ".gguf". The file need not exist.
+
+    The result is False for a folder with such a name.
+    """
     return model.lower().endswith(".gguf") and not Path(model).is_dir()
 
 
@@ -40,9 +43,12 @@ def check_file(model: str) -> None:
 
 
 def run(model: str, host: str, port: int, name: str, length: int) -> None:
-    """Run the server in this process until it is interrupted; for the arguments see `serve.serve`.
+    """Run llama.cpp's server in this process until it is interrupted.
 
-    `length` is the largest number of tokens of prompt and reply together.
+    Args:
+        model: path of a GGUF file.
+        name: the model's name in requests.
+        length: largest number of tokens of prompt and reply together.
     """
     import xllamacpp
 

@@ -1,4 +1,4 @@
-"""Load policies by name: a checkpoint's folder, an adapter, a run or a hub name."""
+"""Load a policy by name: a checkpoint's folder, an adapter's folder, a run or a hub name."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def load_policy(
             checkpoint must have safetensors weights. No code from the folder is run.
         base: the base model of an adapter; None for the model that adapter_config.json names.
         device: "cpu", "cuda", …; None for the GPU if there is one, else the CPU. If Unsloth was
-            imported, None means a subprocess; the policy then has no `model`.
+            imported, None makes the policy generate in a subprocess, and its `model` is None.
         engine: "hf" (transformers) or "vllm". vLLM chooses the device itself and takes most of a
-            GPU's memory. It holds one policy; loading a second one shuts down the first.
+            GPU's memory. It holds one policy: loading a second one shuts down the first.
 
     Raises:
         WorkbenchError: unknown policy, unreadable weights, or an engine that is not available.
@@ -71,7 +71,7 @@ def load_policy(
 
 
 def check_engine(engine: str) -> None:
-    """Raise a WorkbenchError for an unknown engine, or one that is not installed."""
+    """Raise a WorkbenchError if `engine` is unknown, or vLLM is chosen and not installed."""
     if engine not in get_args(Engine):
         raise WorkbenchError(f"no engine '{engine}': choose one of {', '.join(get_args(Engine))}")
     if engine == "vllm":
@@ -204,9 +204,9 @@ def _complete_in_subprocess(
 
 
 def run_job() -> None:
-    """Read a job as JSON from stdin, complete its prompts, and print the completions as JSON.
+    """Read a JSON job from stdin, complete its prompts, and print the completions as JSON.
 
-    A policy that generates in a subprocess runs this function there.
+    This is the entry point of the subprocess in which a policy generates if Unsloth was imported.
     """
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
@@ -239,10 +239,12 @@ def load_checkpoint(
     dtype: str | None = None,
     quantisation: BitsAndBytesConfig | None = None,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load the model and the tokenizer of a full checkpoint, with padding on the left.
+    """Load the model and the tokenizer of a full checkpoint. The tokenizer pads on the left.
 
     Args:
-        device: on "meta" no weight is read; the names and shapes in the files are still checked.
+        folder: folder or hub name.
+        device: "cpu", "cuda", … or "meta". On "meta" only the names and shapes of the weights are
+            loaded and checked.
         dtype: type of the loaded weights, such as "bfloat16"; None for `number_format(device)`.
         quantisation: transformers' config for quantised weights; None for no quantisation.
     """
@@ -282,13 +284,13 @@ def load_checkpoint(
 
 
 def number_format(device: str) -> str:
-    """Return the default type of weights on a device.
+    """Return the default type of weights on a device: "float32" or "bfloat16".
 
-    It is "bfloat16" on a GPU. On a CPU it is the value of the environment variable WORKBENCH_DTYPE,
-    or "float32" if this is not set.
+    On a GPU it is "bfloat16". On a CPU it is the value of the environment variable WORKBENCH_DTYPE,
+    or "float32" if the variable is not set.
 
     Raises:
-        WorkbenchError: the variable is neither "float32" nor "bfloat16".
+        WorkbenchError: the variable has another value.
     """
     if device != "cpu":
         return "bfloat16"
@@ -299,7 +301,7 @@ def number_format(device: str) -> str:
 
 
 def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a full checkpoint, with padding on the left."""
+    """Load the tokenizer of a full checkpoint (a folder or hub name). It pads on the left."""
     from transformers import AutoTokenizer
 
     check_policy_name(folder)
@@ -318,10 +320,10 @@ def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
 
 
 def check_policy_name(name: str) -> None:
-    """Check that `name` is a policy's folder, or looks like a hub name, "owner/model".
+    """Check that `name` is a policy's folder, or looks like a hub name "owner/model".
 
     Raises:
-        WorkbenchError: it is neither, or the folder has no policy.
+        WorkbenchError: `name` is neither, or the folder has no policy.
     """
     path = Path(name).expanduser()
     if path.is_dir():
@@ -361,7 +363,7 @@ def _check_checkpoint(folder: Path, name: str) -> None:
 
 
 def adapter_folder(path: Path) -> Path | None:
-    """Return `path` or `path/policy`, the one with a LoRA adapter; None if neither has one."""
+    """Return the folder with a LoRA adapter: `path` or `path/policy`; None if neither has one."""
     return next((p for p in (path, path / "policy") if (p / "adapter_config.json").is_file()), None)
 
 

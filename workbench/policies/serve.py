@@ -1,9 +1,10 @@
-"""Run an OpenAI-compatible server for a judge model (the command `workbench judge serve`): vLLM's,
-or llama.cpp's for a GGUF file.
+"""Run a server with OpenAI's API for a judge model (the command `workbench judge serve`).
 
-The server is a subprocess, which ends when this process ends, even if this process is killed.
-vLLM's constrained decoding is not used, because it would give valid labels even from a model that
-cannot judge.
+vLLM serves model folders and hub names; llama.cpp serves GGUF files. The server is a subprocess. It
+ends when this process ends, even if this process is killed.
+
+vLLM's constrained decoding is not used: it would give valid labels even from a model that cannot
+judge.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ POLL_INTERVAL, POLL_TIMEOUT = 0.5, 5.0  # seconds
 
 @dataclass(frozen=True)
 class Served:
-    """A running server.
+    """A running server for a judge model.
 
     Attributes:
         url: base address of the server's API, such as "http://127.0.0.1:8000/v1".
@@ -57,7 +58,7 @@ class Served:
             )
 
     def stop(self) -> None:
-        """Interrupt the server, and kill it if it does not end in time."""
+        """Interrupt the server, and kill it if it does not end within `STOP_TIMEOUT` (20 s)."""
         if self.process.running:
             self.process.interrupt()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -76,14 +77,14 @@ def serve(
     """Start a server for a model and return when the server is ready.
 
     Args:
-        model: a folder or a hub name, which vLLM serves, or a file `….gguf`, which llama.cpp serves
-            with or without a GPU.
+        model: a folder or a hub name (served by vLLM), or a file `….gguf` (served by llama.cpp,
+            with or without a GPU).
         port: 0 chooses a free port.
         name: the model's name in requests; None for `model`, or for "b" if `model` is "a/b.gguf".
         memory: share of the GPU's memory that vLLM takes. A policy that is trained or evaluated on
             the same GPU needs the rest.
-        length: largest number of tokens of prompt and reply together; None for what vLLM's memory
-            and the model allow, and for `llama_cpp.LENGTH` in llama.cpp.
+        length: largest number of tokens of prompt and reply together. None: as many as vLLM's
+            memory and the model allow, or `llama_cpp.LENGTH` with llama.cpp.
 
     Raises:
         WorkbenchError: the model is unknown, vLLM or llama.cpp is not installed, the port is in
@@ -150,7 +151,7 @@ def arguments(
 
 
 def run(arguments: list[str]) -> None:
-    """Run vLLM's server in this process."""
+    """Run vLLM's server in this process, with these command-line arguments."""
     os.environ["VLLM_NO_USAGE_STATS"] = "1"  # vLLM would send usage statistics
     # `vllm.prepare` may have set these in the parent process, for an engine in that process
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_STREAM"):
@@ -160,7 +161,7 @@ def run(arguments: list[str]) -> None:
 
 
 def wait_until_ready(server: Served) -> None:
-    """Wait until the server responds.
+    """Wait until the server responds to requests.
 
     Raises:
         WorkbenchError: the server ended.
@@ -180,7 +181,7 @@ def wait_until_ready(server: Served) -> None:
 
 
 def free_port(port: int) -> int:
-    """Return `port`, or a free port if it is 0.
+    """Return `port` after checking that it is free. For 0, return any free port.
 
     Raises:
         WorkbenchError: the port is in use.

@@ -1,7 +1,7 @@
 """Complete prompts by vLLM in this process, with or without a LoRA adapter: the engine `vllm`.
 
-Greedy completions equal those of `hf` except for rounding. Samples with the same seed differ,
-because vLLM has its own random generator.
+Greedy completions equal those of the engine `hf` except for rounding. Sampled completions differ
+from those of `hf` with the same seed, because vLLM has its own random generator.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ _engines: list[VLLM] = []
 class Engine:
     """A model in vLLM, with its LoRA adapter if it has one.
 
-    `longest` is the largest number of tokens of prompt and completion together.
+    Attributes:
+        longest: largest number of tokens of prompt and completion together.
     """
 
     llm: VLLM = field(repr=False)
@@ -60,21 +61,24 @@ class Engine:
 
 
 def check_installed(alternative: str = "leave --engine at hf") -> None:
-    """Raise a WorkbenchError if vLLM is not installed; the message ends with `alternative`."""
+    """Raise a WorkbenchError if vLLM is not installed.
+
+    The message ends with `alternative`, which says what to do without vLLM.
+    """
     if importlib.util.find_spec("vllm") is None:
         raise WorkbenchError(f"vLLM is not installed: {REMEDY}; or {alternative}")
 
 
 def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
-    """Load a checkpoint into vLLM. An earlier model of this process is shut down.
+    """Load a checkpoint into vLLM, after shutting down an earlier vLLM model of this process.
 
-    Weights are bfloat16 on a GPU and float32 on a CPU. On a GPU, vLLM takes the share `MEMORY` of
-    the memory, or 95 % of the free memory if that is less.
+    Weights are bfloat16 on a GPU and float32 on a CPU. On a GPU, vLLM takes `MEMORY` (90 %) of the
+    memory, or 95 % of the free memory if that is less.
 
     Args:
         base: folder or hub name of the full checkpoint.
-        adapter: folder of a LoRA adapter to apply; None without one.
-        rank: the adapter's largest rank.
+        adapter: folder of a LoRA adapter to apply; None for no adapter.
+        rank: the largest rank of the adapter's layers.
 
     Raises:
         WorkbenchError: vLLM is not installed, or does not support an adapter of this rank.
@@ -126,8 +130,10 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
 
 
 def lengths(llm: VLLM) -> tuple[int, int]:
-    """Return the largest number of tokens of prompt and completion together that vLLM's memory
-    allows, and the model's context length.
+    """Return two numbers of tokens: vLLM's limit, and the context length of the model.
+
+    vLLM's limit is the largest number of tokens of prompt and completion together for which its
+    memory is enough.
     """
     config = llm.llm_engine.model_config
     return (
@@ -165,7 +171,7 @@ def release() -> None:
 
 
 def check_registered(llm: VLLM) -> None:
-    """Raise a WorkbenchError for a model that was shut down."""
+    """Raise a WorkbenchError if `llm` was shut down because another model was loaded."""
     if not any(engine is llm for engine in _engines):
         raise WorkbenchError(
             "vLLM holds one model per process, and another one was loaded after this policy: load"
@@ -189,8 +195,8 @@ def complete(
     prompts of the batch only by rounding.
 
     Raises:
-        WorkbenchError: another model was loaded into vLLM since, prompts or completions are too
-            long, or probabilities are not finite.
+        WorkbenchError: another model was loaded into vLLM after `engine`, prompts or completions
+            are too long, or probabilities are not finite.
     """
     check_registered(engine.llm)
     longest = max(map(len, prompts), default=0)
@@ -215,7 +221,9 @@ def sample(
     stop_ids: Sequence[int],
     how: Sampling,
 ) -> Iterator[Completion]:
-    """Yield a completion for each request, `(prompt ids, seed)`. All requests form one batch.
+    """Yield a completion (token ids, log-probabilities) for each request, (prompt ids, seed).
+
+    All requests form one batch. The log-probabilities are () unless `how.logprobs` is set.
 
     Raises:
         WorkbenchError: a log-probability is not finite.
@@ -252,9 +260,10 @@ def sample(
 
 
 def seeds(how: Sampling, count: int) -> list[int]:
-    """Return a seed for each of `count` completions, drawn from a generator seeded by `how.seed`.
+    """Return a random seed for each of `count` completions.
 
-    With `how.seeds`, each question has a generator of its own.
+    The seeds come from a generator that is seeded by `how.seed`. If `how.seeds` is given, each
+    question has its own generator, seeded by its entry in `how.seeds`.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]

@@ -1,5 +1,6 @@
-"""Check weights and adapters: damaged, missing, unexpected or non-finite weights raise an error
-instead of being evaluated.
+"""Check the weights of checkpoints and adapters before they are used.
+
+Damaged, missing, unexpected or non-finite weights raise a WorkbenchError.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ TRIAL = [{"role": "user", "content": "?"}]
 def loading(name: str, remedy: str) -> Iterator[None]:
     """Context manager that turns any error in loading a policy into a one-line WorkbenchError.
 
-    Errors for lack of memory are not changed.
+    Out-of-memory errors are raised unchanged.
 
     Args:
         name: the policy's name in the message.
@@ -83,8 +84,10 @@ def check_loaded(name: str, info: JsonMapping) -> None:
 
 
 def check_finite(name: str, model: PreTrainedModel) -> None:
-    """Raise a WorkbenchError if a weight has a NaN or an infinite number. Weights on the device
-    "meta" are skipped.
+    """Raise a WorkbenchError if a weight of the model has a NaN or infinite value.
+
+    Weights on the device "meta" have no values and are skipped. `name` is the policy's name in the
+    message.
     """
     for key, weight in model.named_parameters():
         if weight.is_floating_point() and not weight.is_meta:
@@ -92,7 +95,7 @@ def check_finite(name: str, model: PreTrainedModel) -> None:
 
 
 def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
-    """Raise a WorkbenchError if `weight` has a NaN or an infinite number.
+    """Raise a WorkbenchError if `weight` has a NaN or infinite value.
 
     The message has the policy's `name` and the weight's name, `key`.
     """
@@ -108,7 +111,7 @@ def check_weight(name: str, key: str, weight: torch.Tensor) -> None:
 def check_prompts(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise a WorkbenchError if the tokenizer's chat template fails on a short conversation.
 
-    A template that needs too much time or memory, or writes too much, also fails.
+    A template also fails if it takes too much time or memory, or its output is too long.
     """
     remedy = "fix the chat template next to its tokenizer_config.json"
     # A template is a program, which may run forever: a subprocess tries it, with limits. It is
@@ -161,9 +164,14 @@ def adapter_config(adapter: Path) -> JsonObject:
 
 
 def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel:
-    """Merge a LoRA adapter into `model` in float32, and convert the weights to `dtype`.
+    """Return `model` with a LoRA adapter merged into it, and with weights of type `dtype`.
 
-    This is done layer by layer, without a float32 copy of the whole model.
+    Weights and adapter are added in float32, one layer at a time, so there is no float32 copy of
+    the whole model.
+
+    Args:
+        adapter: folder of the adapter.
+        dtype: name of a torch type, such as "bfloat16".
 
     Raises:
         WorkbenchError: the adapter does not fit the model (see `over`), a weight is not finite, or
@@ -191,13 +199,13 @@ def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel
 
 
 def over(model: PreTrainedModel, adapter: Path) -> PeftModel:
-    """Return `model` with a LoRA adapter, as a PEFT model.
+    """Return `model` with the LoRA adapter in the folder `adapter`, as a PEFT model.
 
     On the device "meta" only the names and shapes of the adapter's weights are loaded.
 
     Raises:
         WorkbenchError: the adapter lacks a weight that its adapter_config.json requires for this
-            model, or has a weight that does not belong to it.
+            model, or has a weight that does not belong to the model.
     """
     from peft import PeftModel
 

@@ -1,4 +1,7 @@
-"""Define a policy with a value head (`Actor`), and its optimizer and checkpoints (`State`)."""
+"""Define a policy with a value head (`Actor`), and its optimizer and checkpoints (`State`).
+
+PPO and the training of reward models use both.
+"""
 
 import inspect
 import math
@@ -24,8 +27,8 @@ FINAL_SHARE = 0.1  # share of the learning rate at the end of the cosine schedul
 class Actor:
     """The policy in training (base model and LoRA adapter) with a linear value head (the critic).
 
-    The head reads the last hidden state, detached: the critic's loss does not train the adapter.
-    The head's weights start at 0.
+    The head reads the last hidden state without its gradient, so the critic's loss does not train
+    the adapter. The head's weights start at 0.
     """
 
     def __init__(self, trainee: Trainee) -> None:
@@ -42,7 +45,7 @@ class Actor:
     def learning(self) -> Iterator[None]:
         """Context manager for forward passes with gradients.
 
-        It enables gradient checkpointing, where the model has it. Dropout stays off.
+        It enables gradient checkpointing if the model was loaded with it. Dropout stays off.
         """
         layers = [
             module
@@ -62,8 +65,8 @@ class Actor:
     def collate(self, responses: Sequence[Response]) -> "tuple[Tensor, Tensor, Tensor]":
         """Return token ids (B, L), attention mask (B, L) and a mask of response tokens (B, T).
 
-        Each row is a prompt, padded on the left, and its response, padded on the right. T is the
-        number of tokens of the longest response, and L is T + those of the longest prompt.
+        Each row has a prompt, padded on the left, and its response, padded on the right. T is the
+        length of the longest response in tokens. L is T plus the length of the longest prompt.
         """
         import torch
 
@@ -82,8 +85,8 @@ class Actor:
     ) -> "tuple[Tensor, Tensor]":
         """Return the log-probability and the critic's value of each row's last `length` tokens.
 
-        Both tensors are (b, `length`). Log-probabilities are at `temperature`. A token's value is
-        computed at the position before it.
+        Both tensors are (b, `length`), for b rows. Log-probabilities are at `temperature`. A
+        token's value is computed at the position before the token.
         """
         known = inspect.signature(self.model.get_base_model().forward).parameters
         options = {
@@ -115,11 +118,11 @@ class Actor:
 class State:
     """The training state of an `Actor`: adapter, value head, optimizer and random generator.
 
-    Checkpoints store it. The generator draws all random numbers of the run.
+    A checkpoint stores this state. The generator draws the random numbers of the training steps.
 
     Args:
         config: a `PPO` or `RewardModel`, with `optim`, `critic_learning_rate` and `saving`.
-        steps: total number of training steps, also for the learning-rate schedule.
+        steps: total number of training steps; the learning-rate schedule depends on it.
     """
 
     def __init__(self, actor: Actor, config: Any, steps: int, seed: int) -> None:
@@ -136,15 +139,15 @@ class State:
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:
-        """Return a new random seed, drawn from the run's generator."""
+        """Return a new random seed, drawn from this state's generator."""
         import torch
 
         return int(torch.randint(2**31, (), generator=self.generator))
 
     def set_rates(self, step: int) -> float:
-        """Set the learning rates of adapter and head for `step`, and return the adapter's rate.
+        """Set the learning rates of adapter and head for a step, and return the adapter's rate.
 
-        The first step is 1.
+        Steps are counted from 1.
         """
         optim = self.config.optim
         share = schedule(step - 1, self.steps, optim.warmup, optim.schedule)
@@ -179,10 +182,10 @@ class State:
         return float(norm)
 
     def steps_left(self, metrics: MetricsLog) -> Iterator[int]:
-        """Yield the number of each remaining step; the caller then trains this step.
+        """Yield the number of each remaining step, counted from 1; the caller trains the step.
 
-        Steps are counted from 1. A checkpoint is saved every `saving.save_every` steps, after the
-        last step and after Ctrl-C. Ctrl-C ends the iteration.
+        A checkpoint is saved every `saving.save_every` steps and after the last step. After Ctrl-C,
+        the iteration saves a checkpoint of the current step and ends.
         """
         for step in range(metrics.done + 1, self.steps + 1):
             yield step
@@ -195,7 +198,7 @@ class State:
                 return
 
     def save(self, folder: Path) -> Path:
-        """Write a checkpoint to `folder`, replacing an incomplete one, and return `folder`."""
+        """Write a checkpoint to `folder` and return `folder`. An existing folder is replaced."""
         import torch
         from peft import get_peft_model_state_dict
 
@@ -227,8 +230,9 @@ class State:
 def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
     """Return the factor, from 0 to 1, for the learning rate at `step`, counted from 0.
 
-    In the first `warmup` · `steps` steps, the factor rises linearly to 1. After that it stays 1
-    ("constant"), falls linearly to 0 ("linear"), or falls as a cosine to `FINAL_SHARE` ("cosine").
+    In the first `warmup` · `steps` steps, the factor rises linearly to 1. The rest depends on
+    `kind`: it stays 1 ("constant"), falls linearly to 0 ("linear"), or falls as a cosine to
+    `FINAL_SHARE`, 0.1 ("cosine").
     """
     rise = round(warmup * steps)
     if step < rise:

@@ -1,7 +1,7 @@
 """Sample and grade responses before a training; `pairs` selects training rows from them.
 
-Responses are stored after each chunk of questions. If the process is killed, the next call
-continues with the first missing chunk.
+Questions are processed in chunks, and responses are stored after each chunk. If the process is
+killed, the next call continues with the first missing chunk.
 """
 
 import os
@@ -44,17 +44,17 @@ def collect(
     chunk: int = 64,
     max_failed: float = 0.2,
 ) -> list[Feedback]:
-    """Sample `how.samples` responses to each question, grade and store them, and return them.
+    """Sample responses to each question, grade and store them, and return the graded responses.
 
-    This is done in chunks of `chunk` questions. Finished chunks are stored in the folder `out`, and
-    a later call does not sample them again. The chunk's number, from 1, is the `step` of its
-    responses.
+    Questions are processed in chunks. A finished chunk is stored in the folder `out`, and a later
+    call does not sample it again. A response's `step` is the number of its chunk, from 1.
 
     Args:
         policy: folder or hub name.
+        how: sampling settings; `how.samples` responses are sampled for each question.
         method: name of the reward that `grade` computes; None if it computes no reward.
-        max_failed: largest accepted share of a chunk's responses that are unusable (see
-            `ungraded`).
+        chunk: number of questions in a chunk.
+        max_failed: largest accepted share of unusable responses in a chunk (see `ungraded`).
 
     Raises:
         WorkbenchError: no questions, duplicate questions, or `out` has samples of another policy,
@@ -107,9 +107,9 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """Call `collect` with the policy that a stage starts from, and return the responses.
+    """Call `collect` with the initial policy of a stage, and return the graded responses.
 
-    They are stored in the subfolder "samples" of the stage's folder.
+    The responses are stored in the subfolder "samples" of the stage's folder.
 
     Args:
         samples: number of responses per question.
@@ -145,13 +145,12 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
 
 
 def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
-    """Return why a sample is not usable for training; None if it is usable.
+    """Return why a graded response cannot be used for training; None if it can be used.
 
-    With a `method`, a sample is usable if it has that method's reward, or if it has no claims (for
-    example, a refusal).
-
-    Without a `method`, a sample is not usable if the extraction of its claims failed or if all of
-    its verdicts failed. A missing input, such as a gold answer, is not a failure.
+    * With a `method`, a response is usable if it has a reward of this method, or if it has no
+      claims (for example, a refusal).
+    * Without a `method`, a response is unusable if the extraction of its claims failed, or if all
+      of its verdicts failed. A missing input, such as a gold answer, is not a failure.
     """
     if method is not None:
         error = error_of(feedback, method)
@@ -169,13 +168,14 @@ def written(
 ) -> list[Feedback]:
     """Return answers that a judge writes to the questions, as if `policy` had generated them.
 
-    The answers are stored in the folder `out`. If `out` exists, they are read from it.
+    The answers are stored in the folder `out`. If `out` already exists, the stored answers are
+    returned, and the judge is not called.
 
     Args:
         write: function that calls the judge for the answers.
-        policy: folder or hub name; only the tokenizer is loaded. If prompts end with "<think>",
-            each answer begins with "</think>".
-        max_failed: largest accepted share of answers that failed.
+        policy: folder or hub name; only the tokenizer is loaded. If its chat template ends prompts
+            with "<think>", "</think>" is put before each answer.
+        max_failed: largest accepted share of failed answers.
 
     Raises:
         TooManyFailures: more than `max_failed` of the answers failed. Nothing is stored.

@@ -1,12 +1,12 @@
 """Sample with vLLM in the process and on the GPU of a GRPO training (TRL's "colocate" mode).
 
-TRL creates vLLM's engine. This module copies the weights to it and samples from it, instead of TRL,
-for two reasons:
+TRL creates vLLM's engine. TRL's own sampling is not used; this module copies the weights to vLLM
+and samples from it, for two reasons:
 
 - TRL merges the adapter into the frozen weights and removes it again, which leaves a rounding error
   in these weights at every step.
-- TRL's samples do not depend on the random state that a checkpoint stores, so a resumed run would
-  end with other weights.
+- TRL's samples do not depend on the random state in checkpoints, so a resumed run would end with
+  other weights.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 
 @contextmanager
 def engine(config: GRPO) -> Iterator[None]:
-    """Context manager that shuts down vLLM before and after a training.
+    """Context manager for a training: shut down vLLM's model of this process before and after it.
 
-    Without vLLM it does nothing. On exit, environment variables that TRL sets, such as WORLD_SIZE,
-    get their earlier values.
+    If `config` does not use vLLM, nothing is done. On exit, environment variables that TRL sets,
+    such as WORLD_SIZE, get their earlier values.
     """
     if config.vllm == "none":
         yield
@@ -56,7 +56,10 @@ def engine(config: GRPO) -> Iterator[None]:
 
 
 def register_engine(config: GRPO, trainer: trl.GRPOTrainer) -> None:
-    """Register the engine that TRL has created, so that `engine` can shut it down."""
+    """Register the vLLM engine that TRL has created, so that `engine` can shut it down.
+
+    If `config` does not use vLLM, nothing is done.
+    """
     if config.vllm != "none":
         vllm.register(trainer.vllm_generation.llm)
 
@@ -64,7 +67,7 @@ def register_engine(config: GRPO, trainer: trl.GRPOTrainer) -> None:
 def engine_arguments(config: GRPO) -> dict[str, object]:
     """Return the arguments of TRL's `GRPOConfig` that concern vLLM.
 
-    Without vLLM this is only `use_vllm=False`.
+    If `config` does not use vLLM, this is only `use_vllm=False`.
     """
     if config.vllm == "none":
         return {"use_vllm": False}
@@ -140,9 +143,9 @@ def _load_weights(trainer: trl.GRPOTrainer, llm: VLLM, asleep: bool) -> None:
 
 
 def merged_weights(model: PeftModel) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield (name, weight) for each weight of the base model, with the adapter merged in.
+    """Yield (name, weight) for each weight of the base model, with the adapter added to it.
 
-    Names are those of the base model. Weights with an adapter are copies; `model` is not changed.
+    Names are those of the base model. `model` is not changed: weights with an adapter are copies.
     """
     base = model.get_base_model()
     modules = dict(base.named_modules())

@@ -26,7 +26,7 @@ def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False
     """Return a `Stage` with the name "grpo" that runs `train_grpo`.
 
     Args:
-        inputs: returns the training questions and the grading function, for the stage's job.
+        inputs: function from the stage's job to the training questions and the grading function.
         method: name of the reward to train on.
         plain: train without Unsloth; needed if grading runs a language model in this process.
 
@@ -55,13 +55,14 @@ def train_grpo(
     If the run folder `out` has checkpoints, the training resumes from the last one.
 
     Args:
-        grade: grades responses. A response's reward is `feedback.rewards[method].value`; the
-            estimators "batch", "process", "rtg" and "whiten" read `.tokens` instead. A response
-            whose reward is None is left out of the loss and of its group's baseline.
+        grade: function that grades responses. The reward of a response is
+            `feedback.rewards[method].value`. The estimators "batch", "process", "rtg" and "whiten"
+            read the token rewards, `.tokens`, instead. A response whose reward is None is left out
+            of the loss and of its group's baseline.
         method: name of the reward to train on.
         policy: folder or hub name of the initial checkpoint.
-        unsloth: None uses Unsloth if it runs here and has all settings; True requires it, False
-            excludes it.
+        unsloth: None uses Unsloth if it runs here and supports all settings; True requires Unsloth,
+            False excludes it.
 
     Returns:
         "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
@@ -140,7 +141,7 @@ def check_unsharded() -> None:
 
 
 def check_processes(checkpoint: Path | None, count: int) -> None:
-    """Raise a WorkbenchError if a run was started with a number of processes other than `count`.
+    """Raise a WorkbenchError if a resumed run was not started with `count` processes.
 
     `checkpoint` is the run's last checkpoint; None for a new run, which is not checked.
     """

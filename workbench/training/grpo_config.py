@@ -137,7 +137,7 @@ def check(config: GRPO) -> None:
 
 
 def check_colocate(config: GRPO) -> None:
-    """Raise a WorkbenchError if vLLM is used and a setting does not work with it."""
+    """Raise a WorkbenchError if `config` uses vLLM and has a setting that vLLM does not support."""
     if config.vllm == "none":
         return
     if not 0 < config.vllm_memory < 1:
@@ -164,7 +164,7 @@ def check_colocate(config: GRPO) -> None:
 
 
 def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
-    """Return the numbers of responses per training step, per sampling call and per backward pass.
+    """Return the number of responses per training step, per sampling call and per backward pass.
 
     The first two numbers count the responses of all processes, the third those of one process.
     """
@@ -177,10 +177,11 @@ def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
 
 
 def estimator(config: GRPO) -> str:
-    """Return the name of the advantage estimator, a key of `ESTIMATORS`.
+    """Return the name of the advantage estimator, a key of `credit.advantages.ESTIMATORS`.
 
-    With `loss_type=dr_grpo`, `group` is replaced by `centred`, because Dr. GRPO does not divide by
-    the group's standard deviation (arXiv 2503.20783).
+    This is `config.advantages`, with one exception. With `loss_type=dr_grpo`, "group" is replaced
+    by "centred", because Dr. GRPO does not divide by the group's standard deviation (arXiv
+    2503.20783).
     """
     drop_std = config.loss_type == "dr_grpo" and config.advantages == "group"
     return "centred" if drop_std else config.advantages
@@ -189,7 +190,8 @@ def estimator(config: GRPO) -> str:
 def check_split(config: GRPO, processes: int) -> None:
     """Raise a WorkbenchError if the settings do not work with this number of processes.
 
-    Each process must get the same number of responses. vLLM and `redraws` need a single process.
+    Each process must get the same number of responses. With vLLM or `redraws`, only one process is
+    supported.
     """
     if config.vllm != "none" and processes > 1:
         raise WorkbenchError(
@@ -210,7 +212,7 @@ def check_split(config: GRPO, processes: int) -> None:
 def question_order(config: GRPO, count: int, seed: int) -> list[int]:
     """Return the index of the question for each prompt of a run, in training order.
 
-    `count` is the number of questions. They are repeated if the run has more prompts.
+    `count` is the number of questions. If the run has more prompts, questions are repeated.
     """
     return order(count, config.steps * config.prompts_per_step, seed)
 

@@ -2,8 +2,12 @@
 
 TRL's trainer runs the loop, the optimizer and the checkpoints. It calls the methods of
 `RolloutTrainer` in the order of this file: prompts → rollouts → grades → advantages → loss → update
-→ log. Import this module inside functions, after `load_trainee`: it imports TRL, and Unsloth
-patches TRL only if it is imported first. Shapes: B responses, T tokens.
+→ log.
+
+Import this module inside functions, after `load_trainee`. It imports TRL, and Unsloth can patch TRL
+only if Unsloth is imported first.
+
+Shapes: B responses, T tokens.
 """
 
 import logging
@@ -58,13 +62,13 @@ logging.getLogger("trl.trainer.grpo_trainer").addFilter(
 class RolloutTrainer(Offline, trl.GRPOTrainer):
     """TRL's GRPO trainer with our sampling, grading and token advantages, and stored rollouts.
 
-    With `importance_sampling=trajectory` and `loss_type=grpo`, the loss is the mean over responses
-    of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), KnowRL's surrogate objective (arXiv 2506.19807). A is the
-    advantage of a response, ε the setting `clip`, and ϱ ≤ `MAX_TRAJECTORY_RATIO` the probability
-    ratio of the whole response.
+    With `importance_sampling=trajectory` and `loss_type=grpo`, the loss is KnowRL's (arXiv
+    2506.19807): the mean over responses of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A). A is the advantage of
+    the response, and ε the setting `clip`. ϱ is the probability ratio of the whole response, at
+    most `MAX_TRAJECTORY_RATIO`.
 
     Args:
-        trainee: the policy. With the path "unsloth", Unsloth computes the forward pass and the
+        trainee: the policy. If its `path` is "unsloth", Unsloth computes the forward pass and the
             loss.
         recorder: grades the rollouts and stores them.
     """
@@ -139,10 +143,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def with_redraws(
         self, prompt_ids: list[list[int]], completions: list[list[int]]
     ) -> list[list[int]]:
-        """Sample each group of equal rewards again, up to `redraws` times; return all completions.
+        """Sample groups with equal rewards again, up to `redraws` times; return all completions.
 
-        Such a group has advantages of 0. DAPO (arXiv 2503.14476, section 3.2) instead takes a group
-        of another question. The replaced samples are not stored.
+        If all rewards of a group are equal, its advantages are 0. Such a group is replaced by new
+        samples for the same question; the old samples are not stored. DAPO (arXiv 2503.14476,
+        section 3.2) instead takes a group of another question.
         """
         size, tokenizer = self.config.group_size, self.processing_class
         for _ in range(self.config.redraws):
@@ -169,9 +174,12 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def reward(
         self, completion_ids: list[list[int]], number: list[int], **_: object
     ) -> list[float | None]:
-        """TRL's reward function: grade the completions and return their rewards.
+        """Grade completions and return their rewards; TRL calls this as its reward function.
 
         A response that is left out of the training has the reward None.
+
+        Args:
+            number: the index of each completion's question.
         """
         step = self.state.global_step // self.config.iterations + 1
         self.feedbacks = self.recorder.grade_responses(
@@ -183,10 +191,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def as_responses(
         self, completion_ids: list[list[int]], number: list[int], step: int
     ) -> list[Response]:
-        """Return the completions as `Response` values, with their groups and sample numbers.
+        """Return completions as `Response` values, with their groups and sample numbers.
 
         Args:
             number: the index of each completion's question.
+            step: the training step.
         """
         numbers, size = self.recorder.gather(number), self.config.group_size
         # advantages are computed over successive rows, which must answer one question
@@ -211,7 +220,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         ]
 
     def own_rows(self, count: int) -> slice:
-        """Return the slice of this process's rows in the concatenated rows of all processes.
+        """Return the slice with this process's rows in the concatenated rows of all processes.
 
         Each process has `count` rows.
         """
@@ -219,7 +228,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return slice(first, first + count)
 
     def reward_value(self, feedback: Feedback) -> float | None:
-        """Return a response's reward; None if the response is left out of the training."""
+        """Return the reward of a response; None if the response is left out of the training.
+
+        A response is left out if it has no reward, or if it is truncated and `mask_truncated` is
+        set.
+        """
         if self.config.mask_truncated and feedback.response.finish == "length":
             return None
         return reward_of(feedback, self.recorder.method)
@@ -232,10 +245,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return self.with_advantages(super()._generate_and_score_completions(inputs))
 
     def with_advantages(self, batch: Tensors) -> Tensors:
-        """Return TRL's batch with our advantages, (B, T), and a new tensor `row`, (B).
+        """Return TRL's batch with our token advantages, (B, T), and a new tensor `row`, (B).
 
-        For the estimators `group` and `centred`, the advantages are TRL's own, (B). `row` has the
-        index of each response in `self.responses`. The tokens of responses without a reward are
+        With the estimators "group" and "centred", TRL's own advantages, (B), are kept. `row` has
+        the index of each response in `self.responses`. The tokens of responses without a reward are
         masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
@@ -275,7 +288,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def compute_loss(
         self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
-        """Overridden for Unsloth, which computes the loss here: record and convert its inputs."""
+        """Compute the loss by TRL or Unsloth.
+
+        For Unsloth, the inputs of the loss are first recorded, and converted to Unsloth's form. For
+        TRL, `_compute_loss` records them.
+        """
         if not self.plain:
             self.record_loss_inputs(unsloth_hooks.right_aligned(inputs))
             inputs = unsloth_hooks.loss_inputs(inputs)
@@ -302,9 +319,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
 
         - A prompt that several responses share is computed once.
         - The log-probabilities are recorded.
-        - With importance_sampling=trajectory, the old log-probabilities in the batch are replaced,
-          so that every token gets the ratio of its whole response. TRL's loss reads them after this
-          call.
+        - With importance_sampling=trajectory, every token must get the ratio of its whole response.
+          The old log-probabilities in the batch are replaced for this; TRL's loss reads them after
+          this call.
         """
         # a wrapper such as DDP's expects a single forward pass
         unwrapped = model is self.accelerator.unwrap_model(model)
@@ -325,6 +342,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         """Store the tokens' advantages, log-probabilities and ratios in `self.responses`.
 
         Args:
+            batch: the inputs of the loss.
             logprobs_BT: log-probabilities under the current policy. Without them no ratios are
                 stored.
         """
@@ -349,7 +367,12 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     # --- loss → update → log
 
     def training_step(self, *args: object, **kwargs: object) -> Tensor:
-        """Overridden to raise a WorkbenchError if another library's patch bypasses our loss."""
+        """Run TRL's training step; check that it used this class's loss.
+
+        Raises:
+            WorkbenchError: another library has patched TRL, so that this class's loss was not
+                called.
+        """
         loss = super().training_step(*args, **kwargs)
         if self.plain and not self.loss_called:
             raise WorkbenchError(
@@ -359,7 +382,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
-        """Collect the logs of an optimizer step; after a training step, record their means."""
+        """Collect the logs of an optimizer step; after a whole training step, record their means.
+
+        A training step has `iterations` optimizer steps.
+        """
         self.update_logs.append(logs)
         if not self.step_ends(state):
             return
@@ -373,5 +399,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             of_step.clear()
 
     def step_ends(self, state: "TrainerState") -> bool:
-        """Return whether the latest optimizer step was the last one of its training step."""
+        """Return whether the latest optimizer step was the last one of its training step.
+
+        A training step has `iterations` optimizer steps.
+        """
         return bool(state.global_step % self.config.iterations == 0)

@@ -35,7 +35,7 @@ class Trainee:
     """A policy with a trainable LoRA adapter.
 
     Attributes:
-        path: which libraries train it: "unsloth" or "plain" (transformers and PEFT).
+        path: the libraries that train the policy: "unsloth", or "plain" (transformers and PEFT).
         four_bits: whether the base model's weights are held in 4 bits.
     """
 
@@ -46,7 +46,7 @@ class Trainee:
 
 
 def import_unsloth_first() -> bool:
-    """Import Unsloth if it runs here, and return whether it was imported.
+    """Import Unsloth if it runs on this machine, and return whether it was imported.
 
     Call this before TRL is first imported, because Unsloth patches TRL. If the import fails, the
     result is False.
@@ -112,13 +112,13 @@ def load_trainee(
 ) -> Trainee:
     """Load `policy` (a folder or hub name) for training with a new LoRA adapter.
 
-    The adapter is on all linear layers, and the base model is frozen. The base weights are cast to
-    float32 on a CPU and to bfloat16 on a GPU. The new adapter depends only on `seed` and at first
-    does not change the model's outputs.
+    The adapter is on all linear layers, and the base model is frozen. The base weights are bfloat16
+    on a GPU; for a CPU see `number_format`. The new adapter depends only on `seed`, and does not
+    change the model's outputs before its first update.
 
     Args:
         max_length: largest number of tokens of prompt and response together; only for Unsloth.
-        unsloth: None uses Unsloth if it runs here; True requires it, False excludes it.
+        unsloth: None uses Unsloth if it runs here; True requires Unsloth, False excludes it.
         gradient_checkpointing: recompute activations in the backward pass, to save memory.
         lora: further fields of `workbench.training.settings.LoRA`, such as `lora_r`.
 
@@ -234,10 +234,10 @@ def save_policy(
 ) -> None:
     """Save the adapter and its tokenizer to `out/name`, completely or not at all.
 
-    The digests of the files are stored with them, so that loading detects damage.
+    Digests of the files are saved too, so that a later load detects damage.
 
     Args:
-        more: function that writes further files to the folder that it gets as its argument.
+        more: function that gets the folder, and writes further files to it before it is complete.
     """
     partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)
@@ -254,8 +254,8 @@ def save_policy(
 def save_merged(trainee: Trainee, out: Path) -> None:
     """Merge the adapter into the base model, and save this full checkpoint to `out/policy`.
 
-    The folder is written completely or not at all. If the base was in 4 bits, the adapter is merged
-    into its original weights, and the result is saved in bfloat16.
+    The folder is written completely or not at all. If the base model is in 4 bits, the adapter is
+    merged into the original weights instead, and the result is saved in bfloat16.
     """
     import torch
 
@@ -274,7 +274,8 @@ def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> 
     """Raise a WorkbenchError if `config` sets `load_in_4bit` and this machine does not support it.
 
     Args:
-        idle: dotted paths of settings that this run does not use, such as "dpo"; not checked.
+        idle: dotted paths of settings that this run does not use, such as "dpo". They are not
+            checked.
     """
     unused = {leaf for name in idle for leaf in leaves(config, name)}
     for path, value, _ in settings(config):
@@ -285,7 +286,7 @@ def check_four_bits(config: "DataclassInstance", idle: Collection[str] = ()) -> 
 def check_machine(name: str = "load_in_4bit") -> None:
     """Raise a WorkbenchError if this machine cannot hold weights in 4 bits.
 
-    They need a GPU and bitsandbytes. `name` is the setting's name in the message.
+    Weights in 4 bits need a GPU and bitsandbytes. `name` is the setting's name in the message.
     """
     if not has_gpu():
         raise WorkbenchError(
@@ -319,12 +320,12 @@ def quantisation() -> "BitsAndBytesConfig":
 
 
 def patch_trl() -> None:
-    """Replace the TRL trainers of our stages by Unsloth's.
+    """Replace TRL's GRPO, SFT and DPO trainers by Unsloth's.
 
-    `import unsloth` does this itself on a GPU, but not if UNSLOTH_ALLOW_CPU is set.
+    `import unsloth` already does this, unless UNSLOTH_ALLOW_CPU is set.
 
     Raises:
-        RuntimeError: Unsloth did not replace a trainer; Unsloth reports this only in its log.
+        RuntimeError: Unsloth did not replace a trainer. Unsloth itself only logs this.
     """
     import trl
     from unsloth.models.rl import _patch_trl_rl_trainers
@@ -338,7 +339,7 @@ def patch_trl() -> None:
 
 
 def with_unsloth_methods(model: "PeftModel") -> "PeftModel":
-    """Return `model` after adding the attributes that Unsloth's trainer expects.
+    """Add the attributes that Unsloth's trainer expects to `model`, and return `model`.
 
     They are the methods `for_training` and `for_inference`, and a flag for computation in float32.
     """

@@ -1,9 +1,13 @@
 """Train by SFT or DPO (arXiv 2305.18290) with a LoRA adapter, on rows made before the training.
 
-Both use TRL's trainers. In SFT, rows with a negative weight are unlearned by unlikelihood training.
-The loss of SFT is the mean over the answer tokens of a step, however the step is split into
-backward passes. In DPO, the reference model is the policy without its adapter. A killed training
-continues from its last complete checkpoint and ends with the weights of an uninterrupted one.
+Both use TRL's trainers.
+
+- SFT: the loss is the mean over the answer tokens of a step, also if the step has several backward
+  passes. A row with a negative weight is unlearned (unlikelihood training).
+- DPO: the reference model is the policy without its adapter.
+
+A killed training continues from its last complete checkpoint. It ends with the weights of an
+uninterrupted training.
 """
 
 from __future__ import annotations
@@ -66,8 +70,8 @@ LEAST = 1e-5
 class SFT:
     """Settings of supervised fine-tuning.
 
-    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix) where the paper states
-    them.
+    The defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix), where the paper
+    states a value.
     """
 
     passes: Passes = Passes(batch=16)
@@ -80,8 +84,8 @@ class SFT:
 class DPO:
     """Settings of DPO.
 
-    The defaults are from TruthRL's baselines (arXiv 2509.25760, appendix), except β, which the
-    paper does not state.
+    The defaults are those of TruthRL's baselines (arXiv 2509.25760, appendix). The paper does not
+    state β.
     """
 
     beta: float = setting(
@@ -104,14 +108,14 @@ def offline_stage(
     name: str = "",
     cache_key: object = None,
 ) -> Stage:
-    """Return a `Stage` that runs `train_offline`.
+    """Return a `Stage` that trains by SFT or DPO (`train_offline`).
 
     Args:
-        make: function that is called with the stage's job when the stage runs, and returns the
-            training rows and their `Card`. The card is stored as `card.json` in the stage's folder.
+        make: function from the stage's job to the training rows and their `Card`. It is called when
+            the stage runs. The card is stored as `card.json` in the stage's folder.
         merged: save a full checkpoint instead of an adapter, so that another stage can start from
             it.
-        name: name of the stage, by default "sft" or "dpo".
+        name: name of the stage; "" for "sft" or "dpo".
         cache_key: see `Stage`.
 
     Raises:
@@ -128,10 +132,10 @@ def offline_stage(
 
 
 def steps_of(passes: Passes, rows: int) -> int:
-    """Return the number of training steps: `passes.steps`, or else those of `passes.epochs`.
+    """Return the number of training steps on a number of `rows`.
 
-    `rows` is the number of rows. An incomplete last batch is filled with rows of a further pass
-    *(ours)*.
+    This is `passes.steps` or, if it is None, the number of batches in `passes.epochs` epochs. If
+    the last batch is incomplete, it is filled with rows of a further epoch *(ours)*.
     """
     return passes.steps or math.ceil((passes.epochs or 1.0) * rows / passes.batch)
 
@@ -159,7 +163,7 @@ def train_offline(
 
     Raises:
         WorkbenchError: invalid settings or rows, all rows are too long, several processes, unknown
-            policy, or `out` has a training on other rows.
+            policy, or `out` has a training on other rows or with another number of steps.
     """
     check_trainer(config)
     check_rows(rows)
@@ -218,9 +222,9 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the number of tokens of the prompt and the answer in an encoded row.
+    """Return the number of tokens in an encoded row: prompt and answer together.
 
-    For a DPO pair, the longer answer counts.
+    For a DPO pair, the longer of the two answers counts.
     """
     if "input_ids" in row:
         return len(row["input_ids"])
@@ -306,15 +310,15 @@ def weighted_loss(
 ) -> Tensor:
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
-    With weight w > 0, a token of probability p has the loss w · (−log p). With w < 0 it has |w| ·
-    (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). All labelled tokens of a
-    row count, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
+    With a weight w > 0, a token of probability p has the loss w · (−log p). With w < 0 the loss is
+    |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). It applies to all
+    answer tokens of a row, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
 
     Args:
         labels_BT: the token ids; `IGNORED` for tokens without loss.
         weights_B: the weight w of each row.
-        tokens: number of tokens with loss in the whole training step; the batch may be a part of
-            it.
+        tokens: number of tokens with loss in the whole training step, which may have several
+            batches.
     """
     import torch
     from trl.trainer.utils import selective_log_softmax

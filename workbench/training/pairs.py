@@ -1,8 +1,8 @@
 """Select SFT rows and DPO pairs from graded responses, by the rules of the papers' baselines.
 
-Each rule is a function. It returns training rows and a `Card`, which counts the questions and
-samples that were left out. A response that could not be graded, is empty or was cut off *(ours)* is
-in no row. Random choices depend only on `seed` and the question.
+Each rule is a function that returns training rows and a `Card`. The card counts the questions and
+samples that were left out. Responses that could not be graded, are empty or were cut off *(ours)*
+are never used. Random choices depend only on `seed` and the question.
 """
 
 import random
@@ -43,7 +43,7 @@ class Picked(Generic[Row]):
     """The training rows that a rule made from the samples of one question.
 
     Attributes:
-        rows: (kind, row) for each training row, such as ("correct over wrong", pair).
+        rows: pairs (kind, training row); the kind is a name such as "correct over wrong".
         used: ids of the samples that the rows contain.
         why: if there is no row, the reason.
     """
@@ -64,18 +64,19 @@ def phrase(question: Question, answer: str) -> str:
 
 
 def none_correct(samples: Sequence[Feedback]) -> bool:
-    """Return whether no sample of a question is correct.
+    """Return whether no sample of a question has a correct final answer.
 
-    Such a question is out of the policy's knowledge (TruthRL, arXiv 2509.25760, section 3.1, with
-    256 samples).
+    With many samples, such a question is out of the policy's knowledge (TruthRL, arXiv 2509.25760,
+    section 3.1; the paper takes 256 samples).
     """
     return all(outcome_of(sample) != "correct" for sample in samples)
 
 
 def gold(questions: Sequence[Question]) -> Examples:
-    """Return SFT rows whose texts are gold answers, and their `Card`.
+    """Return SFT rows that teach the gold answers of the questions, and their `Card`.
 
     The text of a row is the first gold answer, or all gold answers if the question asks for a list.
+    Questions without a gold answer have no row.
     """
     rows = [
         Example(question, phrase(question, _gold(question)))
@@ -89,8 +90,8 @@ def gold(questions: Sequence[Question]) -> Examples:
 def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
     """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant, and their `Card`.
 
-    The text of a row is the gold answer of its question, or "I don't know" if the question is out
-    of the policy's knowledge (see `none_correct`).
+    There is at most one row per question. Its text is the gold answer, or "I don't know" if the
+    question is out of the policy's knowledge (see `none_correct`).
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -108,9 +109,9 @@ def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
 def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
     """Return SFT rows for rejection sampling (RFT) in TruthRL's variant, and their `Card`.
 
-    There is one row per question: a correct sample, or a sampled abstention if the question is out
-    of the policy's knowledge (see `none_correct`). A question without such a sample has no row. The
-    paper takes 64 samples at temperature 0.6 and top-p 0.9.
+    There is at most one row per question. Its text is a randomly chosen correct sample. If the
+    question is out of the policy's knowledge (see `none_correct`), it is a sample that abstains.
+    The paper takes 64 samples at temperature 0.6 and top-p 0.9.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -126,9 +127,9 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
 def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pair], Card]:
     """Return TruthRL's DPO pairs (appendix A), at most one for each question, and their `Card`.
 
-    The rejected answer is a wrong sample. The preferred answer is a correct sample, or an
-    abstention if the question is out of the policy's knowledge. If no sample abstains, the
-    abstention is `ABSTENTION` *(ours)*. A question without a wrong sample has no pair.
+    The rejected answer is a wrong sample; without one there is no pair. The preferred answer is a
+    correct sample. If the question is out of the policy's knowledge (see `none_correct`), it is a
+    sample that abstains or, without one, the text `ABSTENTION` *(ours)*.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
@@ -157,9 +158,12 @@ def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pa
 def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], Card]:
     """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765), and their `Card`.
 
-    For each question, the preferred answer is the sample with the highest reward, the rejected
-    answer the sample with the lowest. If they are equal, there is no pair. The paper takes 8
-    samples of each question.
+    For each question, the preferred answer is the sample with the highest reward, and the rejected
+    answer is the sample with the lowest. If all rewards are equal, or both texts are, there is no
+    pair. The paper takes 8 samples of each question.
+
+    Args:
+        method: name of the reward.
     """
 
     def value(sample: Feedback) -> float:
@@ -185,7 +189,7 @@ def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Exampl
     """Return SFT rows for two baselines of FoRAG (arXiv 2406.13779, section 6.3), and their `Card`.
 
     With `unlearn=0` ("filtered MLE"), the rows are the responses in which every sentence is
-    factual. Otherwise ("unlikelihood"), the other responses are rows too, with the weight
+    factual. With `unlearn` > 0 ("unlikelihood"), the other responses are rows too, with the weight
     −`unlearn`.
     """
     reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)}
@@ -206,8 +210,11 @@ def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Exampl
 def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
     """Return SFT rows for KnowRL's cold start, and their `Card`.
 
-    These are the responses of the form `<think>…</think><answer>…</answer>` with a correct answer
-    or an abstention, and without a wrong claim.
+    A response becomes a row if it meets three conditions:
+
+    * It has the form `<think>…</think><answer>…</answer>`.
+    * Its final answer is correct or an abstention.
+    * It has no wrong claim.
     """
 
     def unfit(sample: Feedback) -> str:
@@ -223,7 +230,7 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
 def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
     """Return SFT rows for a cold start of FoRAG, and their `Card`.
 
-    They are the responses in the form that `rule`, a key of `COLD_STARTS`, requires. For example,
+    The rows are the responses that have the form of `rule`, a key of `COLD_STARTS`. For example,
     "cold_start_forag" requires "[Structure] … [Outline] … [Answer] …".
     """
     form = COLD_STARTS[rule]

@@ -1,12 +1,14 @@
 """Train a policy by PPO (arXiv 1707.06347) with rewards per token and a critic.
 
-Policy and critic share a LoRA model. A step: sample → grade → log-probabilities and values of every
-token → generalised advantages → clipped updates. The loop is written here because TRL's PPO takes
-one reward per response. A killed run continues from its last complete checkpoint and ends with the
-weights of an uninterrupted one.
+Policy and critic share a LoRA model. The loop is written here because TRL's PPO takes one reward
+per response. One step: sample → grade → log-probabilities and values of every token → generalised
+advantages → clipped updates.
+
+A killed run continues from its last complete checkpoint. It ends with the weights of an
+uninterrupted run.
 
 Shapes: B responses of a step, b responses of one backward pass, T tokens of the longest response, L
-tokens of the longest prompt and the longest response together.
+tokens of the longest prompt plus T.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ if TYPE_CHECKING:
 class PPO:
     """Settings of a PPO run.
 
-    The defaults are from RLFH's released code *(code)*, except those of the adapter and of settings
-    that the code lacks.
+    The defaults are from RLFH's released code *(code)*. The defaults of the adapter and of settings
+    that this code lacks are ours.
     """
 
     steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
@@ -106,6 +108,10 @@ def sizes(config: PPO) -> tuple[int, int, int]:
 def ppo_stage(config: PPO, inputs: Inputs, method: str) -> Stage:
     """Return a `Stage` with the name "ppo" that runs `train_ppo`.
 
+    Args:
+        inputs: function from the stage's job to the training questions and the grading function.
+        method: name of the reward to train on.
+
     Raises:
         WorkbenchError: invalid settings.
     """
@@ -125,12 +131,13 @@ def train_ppo(
 ) -> Status:
     """Train `policy` on `questions`, and save the adapter to `out/policy`.
 
-    If the run folder `out` has checkpoints, the training resumes from the last one. The value head
-    is saved only in checkpoints. Stored rollouts have the critic's value of each token as `values`.
+    If the run folder `out` has checkpoints, the training resumes from the last one. Only
+    checkpoints contain the value head. Stored rollouts have the critic's value of each token as
+    `values`.
 
     Args:
-        grade: grades responses; `feedback.rewards[method].tokens` has a reward for each token. A
-            response without a reward is left out of the loss.
+        grade: function that grades responses. `feedback.rewards[method].tokens` has a reward for
+            each token. A response without a reward is left out of the loss.
         method: name of the reward to train on.
         policy: folder or hub name of the initial checkpoint.
 
@@ -217,9 +224,11 @@ def ppo_step(
 
 
 def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dict[str, float]:
-    """Do one optimizer step on the responses of a batch with the indices `rows_b`.
+    """Do one optimizer step on some responses of a batch, and return its metrics.
 
-    The probability ratios of their tokens are written to `ratios_BT`.
+    Args:
+        rows_b: indices of these responses.
+        ratios_BT: the probability ratios of their tokens are written to this tensor.
 
     Returns:
         "loss" and "value_loss", the means over the tokens of these responses, and "grad_norm".
@@ -242,8 +251,8 @@ class Batch:
     """The responses of a training step as tensors.
 
     Prompts are padded on the left, responses on the right. `mask_BT` is 1 for the tokens in the
-    loss. Log-probabilities and values are from the policy and the critic before the first update of
-    the step. `returns_BT` are the targets of the critic.
+    loss. Log-probabilities and values are those before the first update of the step. `returns_BT`
+    has the targets of the critic.
     """
 
     ids_BL: Tensor
@@ -258,7 +267,7 @@ class Batch:
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
-    """Return graded responses as a batch, with advantages from the token rewards of `method`.
+    """Return graded responses as a `Batch`, with advantages from the token rewards of `method`.
 
     The KL penalty to the reference policy is subtracted from the rewards first.
     """
@@ -313,7 +322,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
 def losses(
     actor: Actor, batch: Batch, rows_b: Tensor, config: PPO
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the policy's and the critic's clipped loss, and the probability ratios (b, T).
+    """Return the clipped losses of the policy and the critic, and the probability ratios (b, T).
 
     Each loss is a sum over the tokens of the responses with the indices `rows_b`.
     """

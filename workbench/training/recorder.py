@@ -1,6 +1,6 @@
-"""Record a training: graded responses, a row of metrics per step, checkpoints and progress lines.
+"""Record a training: graded responses, metrics per step, checkpoints and progress lines.
 
-No training library is imported here; `trl_common` connects TRL's trainers.
+No training library is imported here. `trl_common.report_callback` connects TRL's trainers.
 """
 
 import gc
@@ -37,18 +37,18 @@ LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
 
 
 class MetricsLog:
-    """Writes the metrics of one training to the folder `out`, and prints progress lines.
+    """Log of a training: metrics in the folder `out`, progress lines, and complete checkpoints.
 
-    It also marks checkpoints as complete. Use it as a context manager around the training. The
-    first Ctrl-C sets `interrupted`. The trainer then finishes the current step, saves a checkpoint,
-    stops and sets `stopped`.
+    Use it as a context manager around the training. After the first Ctrl-C, `interrupted` is True.
+    The trainer then finishes the current step, saves a checkpoint, sets `stopped` to True and
+    stops. The second Ctrl-C stops at once.
 
     Args:
         steps: total number of training steps.
         done: number of steps that an earlier process has completed.
         progress: names of the metrics in the progress lines.
-        gather: concatenates the lists of all processes that train together, in the order of ranks.
-        rank: rank of this process; only rank 0 writes.
+        gather: function from a list to the concatenated lists of all processes, in order of rank.
+        rank: rank of this process. Only rank 0 writes.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class MetricsLog:
         print("stopping after this step; a second interrupt stops at once", file=sys.stderr)
 
     def lap_seconds(self) -> float:
-        """Return the seconds since this method was last called, or since the start."""
+        """Return the seconds since the last call of this method, or since the log was created."""
         now = time.perf_counter()
         seconds, self.lap_start = now - self.lap_start, now
         return seconds
 
     def write(self, row: JsonMapping) -> None:
-        """Append a step's row to metrics.jsonl; print progress in about ten steps of a training."""
+        """Append a step's metrics to metrics.jsonl, and print progress about ten times in total."""
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
@@ -106,7 +106,7 @@ class MetricsLog:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
     def write_step(self, step: int, row: JsonMapping) -> None:
-        """Append a step's row to metrics.jsonl, with the fields "step" and "seconds".
+        """Append a step's metrics to metrics.jsonl, with the fields "step" and "seconds" added.
 
         "seconds" is the time since the previous step.
         """
@@ -132,7 +132,8 @@ def finite(value: float | str | None) -> float | None:
 class RolloutRecorder(MetricsLog):
     """A `MetricsLog` that also grades the responses of a run and stores them.
 
-    Several processes that train together grade their own responses; rank 0 stores all of them.
+    If several processes train together, each grades its own responses, and rank 0 stores the
+    responses of all.
 
     Args:
         method: name of the reward that `grade` computes.
@@ -193,13 +194,13 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store a finished step's graded responses, and append its metrics to metrics.jsonl.
 
-        The field `ratio_change` is the mean of |probability ratio − 1| over the tokens, at their
-        last update. If a step has only one update, it is 0, and clipping has no effect.
+        The metric `ratio_change` is the mean of |probability ratio − 1| over all tokens, each at
+        its last update. It is 0 if the step has only one update. Clipping then has no effect.
 
         Args:
             logs: the trainer's means over the step, by the names in `LOGGED`.
-            responses: the responses given to `grade_responses`, in the same order, now with the
-                statistics of their tokens.
+            responses: the responses given to `grade_responses`, in the same order, now with token
+                statistics such as log-probabilities.
         """
         feedbacks = self.gather(
             [replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)]
@@ -232,7 +233,7 @@ class RolloutRecorder(MetricsLog):
     def timed(self, part: str) -> Iterator[None]:
         """Context manager that adds its duration to the seconds of `part` in the current step.
 
-        A part is "generation" or "grading"; the rest of a step counts as its update.
+        `part` is "generation" or "grading". The remaining time of a step counts as its update.
         """
         start = time.perf_counter()
         try:
@@ -247,19 +248,19 @@ class RolloutRecorder(MetricsLog):
 
 
 def reward_of(feedback: Feedback, method: str) -> float | None:
-    """Return the method's reward for a response; None if it could not be graded."""
+    """Return the reward of `method` for a response; None if the response has no such reward."""
     reward = feedback.rewards.get(method)
     return None if feedback.error or reward is None else reward.value
 
 
 def error_of(feedback: Feedback, method: str) -> Failure | None:
-    """Return the failure that left a response without a reward; None if no failure is stored."""
+    """Return the stored failure that explains why a response has no reward, or None."""
     reward = feedback.rewards.get(method)
     return feedback.error or (reward.error if reward else None)
 
 
 def reason(feedback: Feedback, method: str) -> str:
-    """Return the stored error of a response without a reward, as "stage: message", or ""."""
+    """Return why a response has no reward, as "stage: message"; "" if no failure is stored."""
     error = error_of(feedback, method)
     return f"{error.stage}: {error.message}" if error else ""
 
@@ -269,9 +270,9 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
 
     Returns:
         * `reward`: mean reward
-        * `reward/PART`: mean of each part of the reward, over the responses that have it
+        * `reward/PART`: mean of each part of the reward, over the responses that have the part
         * `failed`: number of responses without a reward
-        * `unplaced`: mean number of claims per response that were not found in its text
+        * `unplaced`: mean number of claims per response that were not found in the response's text
         * `no_signal`: share of groups in which every advantage is 0
     """
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
@@ -291,10 +292,11 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
 
 
 def claim_counts(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Return the mean number of judged claims per response: all, correct, wrong and vague ones.
+    """Return mean numbers of judged claims per response, by label.
 
-    The keys are "claims", "claims_correct", "claims_wrong" and "claims_vague". The means are over
-    the responses whose extraction succeeded. They are None if no claim has a verdict.
+    The keys are "claims" (all), "claims_correct", "claims_wrong" and "claims_vague". The means are
+    over the responses whose claims could be extracted. All values are None if no claim has a
+    verdict.
     """
     extracted = [feedback for feedback in feedbacks if feedback.error is None]
     labels = Counter(

@@ -1,7 +1,7 @@
-"""Train reward models of segments of a response (FoRAG, arXiv 2406.13779, section 5.2).
+"""Train reward models that score segments of a response (FoRAG, arXiv 2406.13779, section 5.2).
 
-A reward model is a scalar head on the policy's own model, with LoRA. A killed training continues
-from its last complete checkpoint and ends with the weights of an uninterrupted one.
+A reward model is the policy's own model with LoRA and a scalar head. A killed training continues
+from its last complete checkpoint. It ends with the weights of an uninterrupted training.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class RewardModel:
     """Settings of a reward model and its training.
 
-    The options of `level` and `loss` are from the papers; the defaults of other settings are ours.
+    The choices for `level` and `loss` are from the papers. The defaults of other settings are ours.
     """
 
     level: Literal["sequence", "token"] = setting(
@@ -87,13 +87,17 @@ def train_reward_model(
 
     If the folder `out` has checkpoints, the training resumes from the last one.
 
+    Args:
+        rows: responses whose segments have targets.
+        policy: folder or hub name of the model to start from.
+
     Returns:
         "done", or "interrupted" after Ctrl-C. After "interrupted", the last finished step has a
         checkpoint.
 
     Raises:
         WorkbenchError: invalid settings or rows, several processes, unknown policy, or `out` has a
-            training on other rows.
+            training on other rows or with another number of steps.
     """
     check_trainer(config, trl=False)
     config = replace(config, loss=config.loss or "log")
@@ -136,8 +140,8 @@ def update(
     """Do one optimizer step on all `rows`, and return its metrics.
 
     Returns:
-        "loss", the mean over the segments; "accuracy", the share of correct segments (see
-        `losses`); and "grad_norm", the norm of the adapter's gradient.
+        "loss", the mean over the segments; "accuracy", the share of correctly predicted segments
+        (see `losses`); and "grad_norm", the norm of the adapter's gradient.
     """
     segments, size = sum(len(row.targets) for row in rows), config.passes.micro_batch or len(rows)
     total, right = 0.0, 0
@@ -158,10 +162,10 @@ def update(
 
 
 def losses(logits_S: "Tensor", targets: Sequence[float], loss: str) -> "tuple[Tensor, int]":
-    """Return the sum of the losses of S segments, and the number of correct segments.
+    """Return the summed loss of S segments, and the number of correctly predicted segments.
 
-    A segment is correct if its predicted probability and its target are both above 0.5, or both
-    not. `loss` is "log" or "mse", see `RewardModel`.
+    A prediction is correct if the predicted probability and the target are on the same side of 0.5.
+    `loss` is "log" (log loss) or "mse" (squared error).
     """
     import torch
 

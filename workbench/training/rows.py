@@ -1,6 +1,6 @@
-"""Define training rows of SFT (`Example`) and DPO (`Pair`), and compute their token ids.
+"""Define the training rows of SFT (`Example`) and DPO (`Pair`), and compute their token ids.
 
-A `Card` describes the origin of rows. The prompt of a question is the same in training rows as in
+A `Card` describes where rows come from. A question has the same prompt in training rows as in
 generation.
 """
 
@@ -30,11 +30,11 @@ IGNORED = -100  # label of a token without loss, as in transformers
 
 @dataclass(frozen=True)
 class Example:
-    """A question and the text to learn as its answer.
+    """An SFT row: a question, and the text to learn as its answer.
 
     Attributes:
         weight: weight of the row in the loss; below 0 the text is unlearned (unlikelihood).
-        source: id of the response that the text comes from; "" if no policy sampled it.
+        source: id of the response that the text comes from; "" if no policy sampled the text.
     """
 
     question: Question
@@ -45,7 +45,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Pair:
-    """A question with a preferred and a rejected answer."""
+    """A DPO row: a question with a preferred (`chosen`) and a rejected answer."""
 
     question: Question
     chosen: str
@@ -54,7 +54,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Card:
-    """The origin of training rows: the rule that made them from graded responses, and its counts.
+    """The origin of training rows: the rule that selected them, and counts of its input and output.
 
     Attributes:
         rule: name of the rule, such as "rft".
@@ -62,7 +62,7 @@ class Card:
         samples: number of graded responses that the rule read.
         rows: number of training rows by kind, such as {"correct": 90, "abstention": 10}.
         dropped_questions: number of questions without a row, by reason.
-        dropped_samples: number of samples in no row, by reason.
+        dropped_samples: number of graded responses that are in no row, by reason.
     """
 
     rule: str
@@ -86,14 +86,14 @@ class HasQuestion(Protocol):
 def encode_example(
     tokenizer: "PreTrainedTokenizerBase", question: Question, text: str, prompt: Ids | None = None
 ) -> tuple[Ids, Ids]:
-    """Return the token ids of a question's prompt, and of `text` as its answer with the end token.
+    """Return the token ids of a question's prompt, and those of `text` as the answer.
 
-    The ids of `text` are those that the policy would generate, with the white space that the chat
-    template adds before an answer. If the prompt ends with an open tag such as "<think>", and
-    `text` begins with the same tag, the tag is not repeated.
+    The answer's ids include the end token, and the white space that the chat template puts before
+    an answer. If the prompt ends with an opening tag such as "<think>", and `text` begins with this
+    tag, the tag is not repeated.
 
     Args:
-        prompt: token ids of the prompt; None to encode it here.
+        prompt: token ids of the prompt; None to compute them here.
     """
     prompt = prompt_ids(tokenizer, [question])[0] if prompt is None else prompt
     prefix, end = prefill(tokenizer, prompt), tokenizer.eos_token_id
@@ -118,10 +118,10 @@ def _encoded(tokenizer: "PreTrainedTokenizerBase", text: str) -> Ids:
 
 
 def example_ids(tokenizer: "PreTrainedTokenizerBase", row: Example) -> JsonObject:
-    """Return the encoded form of a row for TRL's SFT: `input_ids`, `labels` and `weight`.
+    """Return an SFT row as TRL needs it: `input_ids`, `labels` and `weight`.
 
-    Labels are token ids, and `IGNORED` for tokens without loss: the prompt, and the end token of a
-    text to unlearn *(ours)*.
+    The labels are the token ids of the answer. The label is `IGNORED` for tokens without loss: the
+    prompt, and the end token of a text to unlearn *(ours)*.
     """
     prompt, answer = encode_example(tokenizer, row.question, row.text)
     # only the answer is learnt, not the prompt
@@ -132,9 +132,9 @@ def example_ids(tokenizer: "PreTrainedTokenizerBase", row: Example) -> JsonObjec
 
 
 def pair_ids(tokenizer: "PreTrainedTokenizerBase", row: Pair) -> JsonObject:
-    """Return the encoded form of a pair for TRL's DPO.
+    """Return a DPO row as TRL needs it.
 
-    The result has the token ids `prompt_ids`, `chosen_ids` and `rejected_ids`.
+    Its fields `prompt_ids`, `chosen_ids` and `rejected_ids` are token ids.
     """
     prompt, chosen = encode_example(tokenizer, row.question, row.chosen)
     _, rejected = encode_example(tokenizer, row.question, row.rejected)
@@ -168,13 +168,13 @@ def check_rows(rows: Sequence[Example | Pair]) -> None:
 def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int) -> list[int]:
     """Return the indices of the rows that have at most `max_length` tokens.
 
-    Longer rows are listed on stderr and left out, never truncated.
+    Longer rows are left out, not truncated, and are listed on stderr.
 
     Args:
         lengths: number of tokens of each row.
 
     Raises:
-        WorkbenchError: all rows are longer.
+        WorkbenchError: all rows are longer than `max_length`.
     """
     long = [number for number, length in enumerate(lengths) if length > max_length]
     if long:
@@ -193,12 +193,14 @@ def within(rows: Sequence[HasQuestion], lengths: Sequence[int], max_length: int)
 
 
 def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) -> None:
-    """Store a digest of the training rows in `out`, or check that the stored one is equal.
+    """Store a digest of the training rows in the folder `out`, or check the stored digest.
+
+    A resumed training must have the same rows and the same number of steps.
 
     Args:
-        count: number of rows, including those that are too long.
+        count: number of rows, including rows that are too long.
         used: the encoded rows that the training uses.
-        steps: number of training steps, which is compared too.
+        steps: number of training steps.
 
     Raises:
         WorkbenchError: the training was started with other rows or another number of steps.
@@ -219,17 +221,19 @@ def keep_data(out: Path, count: int, used: Sequence[JsonMapping], steps: int) ->
 def keep_identity(
     out: Path, name: str, identity: JsonMapping, what: str, began: bool = False
 ) -> None:
-    """Store what determines the results in `out`, or check that the stored value is equal.
+    """Store `identity` in the folder `out`, or check that the stored identity is equal.
+
+    The identity is everything that determines the results in `out`. The check prevents a later call
+    with other inputs from mixing its results with the stored results.
 
     Args:
         name: name of the file in `out`.
-        identity: the value to store, such as policy, questions and settings.
-        what: what `out` holds if the values differ, such as "other samples", for the error message.
-        began: whether the folder already contains results.
+        identity: a JSON object, for example with policy, questions and settings.
+        what: the content of `out` in the error message, such as "other samples".
+        began: whether `out` already contains results.
 
     Raises:
-        WorkbenchError: the stored value is another one, or there are results without a stored
-            value.
+        WorkbenchError: the stored identity differs, or `out` has results but no stored identity.
     """
     # as JSON, in which tuples are lists, so that it can be compared with the stored identity
     identity, stored = json.loads(json.dumps(identity)), read_json(out / name)

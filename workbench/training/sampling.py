@@ -1,4 +1,4 @@
-"""Sample rollouts for the trainers, and name their groups.
+"""Sample rollouts for the trainers, and assign group names to them.
 
 Evaluations use the same sampling engine, so trained and evaluated samples are comparable.
 """
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 
 def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Sample a completion for each prompt, with its end token, from the current weights.
+    """Sample a completion for each prompt from the current weights; return the token ids.
 
-    The seed comes from torch's global random state, which checkpoints store, so a resumed run
-    samples the same tokens. Several processes together sample the tokens that a single process
-    would sample.
+    The ids include the end token if it was sampled. The seed comes from torch's global random
+    state. Checkpoints store this state, so a resumed run samples the same tokens. Several processes
+    together sample the same tokens as a single process.
 
     Raises:
-        WorkbenchError: several processes train a model that only transformers can sample from.
+        WorkbenchError: there are several processes, and only transformers' `generate` can sample
+            from the model.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -72,11 +73,11 @@ def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> l
 def shares(
     accelerator: "Accelerator", seed: int, prompts: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the seed of the first process, and the positions of this process's prompts.
+    """Return a seed for all processes, and the positions of this process's prompts.
 
-    The positions are indices into the prompts of all processes, sorted from the longest to the
-    shortest as a single process would decode them. With a single process, the result is (`seed`,
-    ()).
+    The seed is that of the first process. The prompts of all processes are sorted in the order of
+    `hf.longest_first`; a position is an index in this order. For a single process, the result is
+    (`seed`, ()).
     """
     if accelerator.num_processes == 1:
         return seed, ()
@@ -97,7 +98,12 @@ def rollouts(
     how: Sampling,
     step: int,
 ) -> list[Response]:
-    """Sample `group_size` responses to each question with the current weights."""
+    """Sample `group_size` responses to each question from `model`, and assign them to groups.
+
+    Args:
+        how: sampling settings.
+        step: training step, which is stored in the responses.
+    """
     repeated = [question for question in questions for _ in range(group_size)]
     stop = [tokenizer.eos_token_id]
     completions = hf.complete(
@@ -117,16 +123,16 @@ def grouped(
     size: int | None = None,
     counts: Counter[str] | None = None,
 ) -> Iterator[tuple[str, int]]:
-    """Yield (group name, sample number) for the response to each question.
+    """Yield (group name, sample number) for each of several responses.
 
-    Responses to one question in one step are a group. Its name is "QUESTION/STEP", or "QUESTION"
-    without a step. If a step repeats a question later, its second group is "QUESTION/STEP.2".
-    Samples are numbered from 0 in each group.
+    A group has the responses to one question in one step. Its name is "QUESTION/STEP", with the
+    question's id, or "QUESTION" if `step` is None. If a step has several groups for a question, the
+    later names end with ".2", ".3" and so on. Samples are numbered from 0 in each group.
 
     Args:
         questions: the question of each response.
         size: number of successive responses that form a group; None: all responses to a question.
-        counts: number of groups with each name in earlier calls; updated by this call.
+        counts: number of groups in earlier calls, by name; updated by this call.
     """
     counts = Counter() if counts is None else counts
     seen = Counter[str]()
@@ -139,5 +145,5 @@ def grouped(
 
 
 def named(response: Response, group: str, sample: int, step: int | None) -> Response:
-    """Return the response with this group, sample number and step, and the id "GROUP/SAMPLE"."""
+    """Return the response with a new group, sample number, step, and id "GROUP/SAMPLE"."""
     return replace(response, id=f"{group}/{sample}", group=group, sample=sample, step=step)

@@ -1,8 +1,7 @@
 """Score segments of responses with a reward model (FoRAG, arXiv 2406.13779, section 5.2).
 
-A reward model is a language model with a scalar head; it is also saved and loaded here. All
-segments of a response share one forward pass. The paper uses a pass for each segment, so its
-subclaim version is two thirds slower.
+A reward model is a language model with a scalar head. This module also saves and loads reward
+models. All segments of a response share one forward pass; the paper uses a pass for each segment.
 """
 
 import os
@@ -34,7 +33,7 @@ HEAD, CARD = "head.safetensors", "reward_model.json"  # files in the model's fol
 
 
 class Segment(NamedTuple):
-    """A span of characters in a response, and the factuality to learn for it, from 0 to 1."""
+    """A span of characters in a response, with its target: the factuality to learn (0 to 1)."""
 
     start: int
     end: int
@@ -45,8 +44,8 @@ class Segment(NamedTuple):
 class Judged:
     """A response with the segments that a reward model scores.
 
-    A segment is a sentence or the whole text. `token_ids` are the ids that the policy
-    sampled. If they are empty, `text` is encoded instead.
+    A segment is a sentence or the whole text. `token_ids` are the ids that the policy sampled. If
+    there are none, `text` is encoded.
     """
 
     question: Question
@@ -58,13 +57,14 @@ class Judged:
 def as_whole(
     question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()
 ) -> Judged:
-    """Return a text as the answer to a question, with the whole text as its only segment.
+    """Return a `Judged` answer to a question whose only segment is the whole `text`.
 
-    The question is used without its system prompt and passages.
+    The system prompt and the passages of the question are left out.
 
     Args:
-        specials: special tokens, such as "<|im_end|>". Where one occurs in `text`, spaces are put
-            between its characters, so that it is encoded as text.
+        target: the factuality to learn, from 0 to 1.
+        specials: special tokens, such as "<|im_end|>". If `text` contains such a token, it is
+            spelled with spaces ("< | i m …"), so that it is not encoded as a special token.
     """
     for token in specials:
         text = text.replace(token, " ".join(token))
@@ -78,8 +78,10 @@ def as_whole(
 class EncodedRow(NamedTuple):
     """A `Judged` response as token ids.
 
-    `ids` are the token ids of the prompt and the response. For each segment, `places` has the
-    positions of its tokens in `ids`, and `targets` has its target.
+    Attributes:
+        ids: token ids of prompt and response.
+        places: for each segment, the positions of its tokens in `ids`.
+        targets: the target of each segment.
     """
 
     ids: list[int]
@@ -88,12 +90,13 @@ class EncodedRow(NamedTuple):
 
 
 class Scorer:
-    """A model with a scalar head that returns the factuality of each segment of a response.
+    """A language model with a scalar head, which predicts the factuality of segments.
 
     Args:
-        level: how the logit of a segment is computed: "sequence" takes the head's output at its
-            last token, "token" the mean over its tokens.
-        longest: largest number of tokens of prompt and response together; longer rows are not
+        actor: the model, with its head.
+        level: how the logit of a segment is computed: "sequence" takes the head's output at the
+            segment's last token, "token" the mean over its tokens.
+        longest: largest number of tokens of prompt and response together. Longer responses are not
             scored.
     """
 
@@ -104,9 +107,9 @@ class Scorer:
         self._prompt: tuple[list[dict[str, str]], list[int]] = ([], [])
 
     def encode(self, row: Judged) -> EncodedRow:
-        """Return a row as token ids, with the positions of the tokens of each segment.
+        """Return a response as token ids, with the positions of the tokens of each segment.
 
-        A token belongs to a segment if it has one of the segment's characters.
+        A token belongs to a segment if it has at least one of the segment's characters.
         """
         if (messages := row.question.messages()) != self._prompt[0]:
             self._prompt = messages, prompt_ids(self.tokenizer, [row.question])[0]
@@ -129,7 +132,10 @@ class Scorer:
         return EncodedRow([*prompt, *ids], places, [segment.target for segment in row.segments])
 
     def logits(self, rows: Sequence[EncodedRow]) -> "torch.Tensor":
-        """Return the logits of all segments of the rows, in order, (S,), from one forward pass."""
+        """Return the logits of all segments of the rows, in order, from one forward pass.
+
+        The result has the shape (S,), for S segments in total.
+        """
         import torch
 
         ids = [row.ids for row in rows]
@@ -148,12 +154,12 @@ class Scorer:
         )
 
     def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
-        """Return the factuality, between 0 and 1, of each segment of each row.
+        """Return the predicted factuality, between 0 and 1, of each segment of each row.
 
         The result is () for a row of more than `longest` tokens.
 
         Args:
-            batch: number of rows in a forward pass; more if the rows are short.
+            batch: number of rows in a forward pass; more if the rows are short (see `passes`).
         """
         import torch
 
@@ -171,10 +177,11 @@ class Scorer:
 def passes(
     lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKENS
 ) -> list[list[int]]:
-    """Split rows into forward passes, and return the indices of the rows of each pass.
+    """Divide rows into forward passes, and return the row indices of each pass.
 
-    A pass has `batch` rows of similar length, or more if they have at most `tokens` tokens in
-    total, with padding. Rows of more than `longest` tokens are left out.
+    Rows of similar length share a pass. A pass has `batch` rows, or more if the rows are short. It
+    then has at most `tokens` tokens in total, with padding. Rows of more than `longest` tokens are
+    left out.
 
     Args:
         lengths: number of tokens of each row.
@@ -197,10 +204,10 @@ def save_reward_model(
 ) -> None:
     """Save a reward model to `out/model`, completely or not at all.
 
-    Its `reward_model.json` has the values of `card`, and the path and the hash of `policy`.
-
     Args:
-        policy: the policy from which the reward model was trained.
+        card: settings of the reward model; written to `reward_model.json`, with the path and a hash
+            of `policy`.
+        policy: the policy that the training started from.
     """
     from safetensors.torch import save_file
 
@@ -227,11 +234,11 @@ def _path_from(folder: Path, policy: str) -> str:
 
 
 def load_reward_model(folder: Path | str) -> Scorer:
-    """Load a reward model from `folder`, the subfolder "model" of the folder of its training.
+    """Load a reward model from `folder`, which is the folder `out/model` of its training.
 
     Raises:
-        WorkbenchError: there is no reward model in the folder, it is damaged, or the policy that it
-            was trained from has changed.
+        WorkbenchError: there is no reward model in the folder, it is damaged, or the policy that
+            its training started from has changed.
     """
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file
@@ -267,11 +274,13 @@ def load_reward_model(folder: Path | str) -> Scorer:
 def check_room(
     policy: str, questions: Sequence[Question], max_new_tokens: int, models: Mapping[str, Any]
 ) -> None:
-    """Raise a WorkbenchError if the `max_length` of a reward model is too small for this policy.
+    """Raise a WorkbenchError if a reward model's `max_length` is too small for the responses.
 
-    The longest prompt of the questions and `max_new_tokens` more tokens must fit.
+    `max_length` must be at least the longest prompt of the questions plus `max_new_tokens`, in
+    tokens.
 
     Args:
+        policy: folder or hub name; only its tokenizer is loaded.
         models: settings of the reward models to train (`RewardModel`) by name, such as
             "klcf.truth_model".
     """

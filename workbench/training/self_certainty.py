@@ -1,6 +1,6 @@
-"""Intuitor's reward (arXiv 2505.19590): the policy's certainty of its next tokens, without a judge.
+"""The reward of Intuitor (arXiv 2505.19590): the policy's certainty of its own tokens.
 
-KLCF's table 1 compares with this reward.
+No judge is needed. Table 1 of the KLCF paper has this reward as a baseline.
 """
 
 import math
@@ -32,8 +32,8 @@ def kl_from_uniform(logits_TV: "Tensor") -> "Tensor":
 def with_self_certainty(grade: Grade, trainee: Trainee, temperature: float) -> Grade:
     """Return a function that grades responses by `grade` and adds the reward `SELF_CERTAINTY`.
 
-    The added reward is the mean of KL(U ‖ p) over a response's tokens (see `kl_from_uniform`). Here
-    p is the current policy's next-token distribution at `temperature`.
+    The added reward is the mean of KL(U ‖ p) over a response's tokens (see `kl_from_uniform`). U is
+    the uniform distribution, and p the current policy's next-token distribution at `temperature`.
     """
     import torch
 

@@ -12,7 +12,7 @@ from workbench.util.config import check_values, setting
 
 @dataclass(frozen=True)
 class LoRA:
-    """Settings of the LoRA adapter, and of the memory that the model uses."""
+    """Settings of the LoRA adapter, and of memory use: gradient checkpointing and 4-bit weights."""
 
     lora_r: int = setting(16, "rank of the adapter", least=1)
     lora_alpha: int = setting(32, "α: the adapter's update is scaled by α / rank", least=1)
@@ -27,7 +27,7 @@ class LoRA:
 
 @dataclass(frozen=True)
 class Optim:
-    """Settings of the learning rate and its schedule."""
+    """Settings of the learning rate: its peak, warm-up and schedule."""
 
     learning_rate: float = setting(1e-6, "peak learning rate of the adapter, by AdamW", above=0)
     schedule: Literal["constant", "linear", "cosine"] = setting(
@@ -40,7 +40,7 @@ class Optim:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Settings for sampling responses, and how many of them may fail to be graded."""
+    """Settings for sampling responses, and the accepted share of ungraded responses."""
 
     temperature: float = setting(1.0, "sampling temperature", above=0)
     top_p: float = setting(1.0, "probability mass of nucleus sampling", above=0, most=1)
@@ -77,7 +77,7 @@ class KL:
 
 @dataclass(frozen=True)
 class Saving:
-    """Settings of checkpoints, and of the tracker to which TRL sends its logs."""
+    """Settings of checkpoints, and of the tracker (such as wandb) to which TRL sends its logs."""
 
     save_every: int = setting(10, "steps between checkpoints", least=1)
     report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
@@ -87,7 +87,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Passes:
-    """Settings of the length and the batch sizes of SFT, DPO and reward-model training."""
+    """Settings of SFT, DPO and reward-model training: number of steps, batch sizes, row length."""
 
     steps: int | None = setting(
         None, "training steps, one batch each; none: as many as `epochs` need", least=1
@@ -106,7 +106,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Samples:
-    """Settings of the responses that are sampled and graded to make the rows of a training."""
+    """Settings for sampling responses from which the rows of a training are made."""
 
     questions: int | None = setting(None, "number of training questions; none: all", least=1)
     samples: int = setting(8, "responses sampled for each question", least=1)
@@ -114,10 +114,12 @@ class Samples:
 
 
 def check_trainer(config: Any, trl: bool = True) -> None:
-    """Raise a WorkbenchError if a setting of a trainer is invalid. The message names the setting.
+    """Raise a WorkbenchError if a trainer's setting is invalid. The message names the setting.
 
     Args:
-        trl: whether the trainer is one of TRL's; other trainers support no tracker.
+        config: settings of a trainer, such as `PPO`.
+        trl: whether `config` is for a trainer of TRL. Our own trainers (PPO, reward models) support
+            no tracker.
     """
     check_values(config)
     passes, tracker = getattr(config, "passes", None), config.saving.report_to
@@ -141,7 +143,10 @@ def check_trainer(config: Any, trl: bool = True) -> None:
 
 
 def check_one_process(trainer: str) -> None:
-    """Raise a WorkbenchError if a launcher has started several processes."""
+    """Raise a WorkbenchError if a launcher, such as torchrun, has started several processes.
+
+    `trainer` is the trainer's name in the message.
+    """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # torchrun and accelerate set it
         raise WorkbenchError(
             f"{trainer} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"

@@ -1,8 +1,8 @@
 """Compute each distinct prompt of a batch once (Prefix Grouper, arXiv 2506.05433).
 
-In GRPO the responses of a group share their prompt. If they are short, most tokens are prompt
-tokens. The distinct prompts are computed first. The responses then attend to the keys and values of
-their prompt, through which gradients flow back.
+In GRPO the responses of a group share their prompt, so the same prompt would be computed many
+times. Here the distinct prompts are computed first. The responses then attend to the keys and
+values of their prompt. Gradients also flow through these keys and values.
 """
 
 import inspect
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 def shared_prefix(model: "PreTrainedModel") -> "Callable[..., CausalLMOutput]":
     """Return a replacement for `model` that computes each distinct prompt of a batch once.
 
-    The replacement is called like `model` and returns the last `logits_to_keep` logits, which are
-    equal to those of `model` except for rounding. Some models are returned unchanged, such as
-    models with gradient checkpointing.
+    The replacement is called like `model`. It returns the same last `logits_to_keep` logits, except
+    for rounding. Some models are returned unchanged, such as models with gradient checkpointing.
     """
     plain = plain_model(model)
     if (

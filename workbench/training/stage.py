@@ -1,4 +1,4 @@
-"""Define `Stage`, one training of a method.
+"""Define `Stage`: one training of a run, such as a cold start or the final RL training.
 
 `experiments.experiment` runs the stages of a method in order.
 """
@@ -34,21 +34,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Stage:
-    """One training of a method, such as a cold start, a reward model or the policy itself.
+    """One training of a run, such as a cold start, a reward model or the policy itself.
 
-    The last stage trains the policy in the folder of the run. Earlier stages use its subfolders
+    The last stage trains the policy in the run's folder. Earlier stages use the subfolders
     `stages/NAME`.
 
     Attributes:
         run: does the training, from where an earlier call stopped. Returns "done", or "interrupted"
             if the user stopped it.
         steps: number of training steps, each a row in metrics.jsonl; None if not known in advance.
-        plain: True if the stage needs TRL's unpatched trainer; Unsloth is not imported for its run.
-        check: called with the initial policy of a run before any work; raises a WorkbenchError if
-            the stage cannot use that policy.
-        cache_key: the part of the run's config that determines the stage's result, as JSON. Runs of
-            a queue whose keys for this stage and all earlier stages are equal share its result.
-            None: not shared.
+        plain: True if the stage needs TRL's unpatched trainer; Unsloth is then not imported.
+        check: function of the run's initial policy, called before any work. It raises a
+            WorkbenchError if the stage cannot use the policy.
+        cache_key: the part of the run's config that determines the stage's result, as JSON. Queued
+            runs share the result if this key and the keys of all earlier stages are equal. None:
+            the result is not shared.
     """
 
     name: str
@@ -76,8 +76,8 @@ def training(
     Args:
         name: name of the stage.
         train: a trainer, such as `train_grpo`.
-        inputs: function that returns the training questions and the grading function for the
-            stage's job; called when the stage runs.
+        inputs: function from the stage's job to the training questions and the grading function;
+            called when the stage runs.
         method: name of the reward to train on.
         plain: see `Stage`.
     """
@@ -89,9 +89,10 @@ def training(
 
 
 def order(count: int, length: int, seed: int) -> list[int]:
-    """Return `length` indices below `count`: random permutations of all indices, in succession.
+    """Return `length` indices from 0 to `count` − 1 in random order.
 
-    For example, count 3 and length 5 may give [2, 0, 1, 1, 2].
+    Each index occurs once before any index occurs again. For example, `count=3` and `length=5` may
+    give [2, 0, 1, 1, 2].
     """
     # the text in the seed keeps this generator different from other uses of the run's seed
     rng = random.Random(f"order-{seed}")

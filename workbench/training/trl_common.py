@@ -1,8 +1,4 @@
-"""Parts that all trainings on TRL's trainers share.
-
-These are arguments, protection from network access, and the callback that reports to a
-`MetricsLog`.
-"""
+"""Parts that all trainings with TRL's trainers share: arguments, an offline mixin, a callback."""
 
 from __future__ import annotations
 
@@ -26,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class Offline:
-    """Mixin for a TRL trainer: no network access and no model card."""
+    """Mixin that keeps a TRL trainer from sending telemetry and from writing a model card."""
 
     def _send_telemetry(self) -> None:
         """Overridden to do nothing, because a run sends no data."""
 
     def create_model_card(self, *_: object, **__: object) -> None:
-        """Overridden to do nothing, because config.json and summary.json describe a run."""
+        """Do nothing, because config.json and summary.json describe a run."""
 
 
 def process_state() -> PartialState:
-    """Return accelerate's state: this process's rank and the number of processes of the training.
+    """Return accelerate's `PartialState`: this process's rank, and the number of processes.
 
     Without a launcher there is one process.
     """
@@ -49,7 +45,7 @@ def process_state() -> PartialState:
 def trainer_arguments(
     optim: Optim, lora: LoRA, saving: Saving, out: Path, *, steps: int, seed: int, updates: int = 1
 ) -> JsonObject:
-    """Return the arguments that all of TRL's trainers take, from the settings that they share.
+    """Return the arguments that TRL's trainers for GRPO, SFT and DPO have in common.
 
     Args:
         steps: number of training steps, each on a new batch.
@@ -86,8 +82,11 @@ def trainer_arguments(
 def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
     """Check that a new TRL trainer has not changed its `arguments`, and adapt it to our runs.
 
-    Afterwards the trainer prints no logs, trains the adapter of a 4-bit base in float32, and uses
-    the model without its adapter as the reference model.
+    After this call, the trainer
+
+    * does not print its logs,
+    * trains the adapter of a 4-bit base model in float32,
+    * uses the model without its adapter as the reference model.
 
     Raises:
         WorkbenchError: the trainer changed an argument.
@@ -130,8 +129,8 @@ def report_callback(
 ) -> TrainerCallback:
     """Return a callback that connects a TRL trainer with a `MetricsLog`.
 
-    It passes the logs of each optimizer step to `log`, stops the training after an interrupted
-    step, and marks saved checkpoints as complete.
+    The callback passes the logs of each optimizer step to `log`, and marks saved checkpoints as
+    complete. After Ctrl-C it stops the training at the end of the step, with a checkpoint.
 
     Args:
         step_ends: returns whether the latest optimizer step was the last one of its training step.

@@ -1,9 +1,11 @@
 """Handle the differences between Unsloth's GRPO trainer and TRL's.
 
-Unsloth lacks some settings, and its log-probabilities and advantages have other columns. TRL's
-tensors are (B, T), for B responses of up to T tokens, and begin at the first sampled token.
-Unsloth's are (B, T + W). W is the largest left padding of a prompt, in tokens: a response whose
-prompt has less padding is shifted to the right by the difference.
+Unsloth lacks some settings (see `choose_unsloth`), and its token tensors have other columns. B is
+the number of responses, T the number of tokens of the longest response.
+
+* TRL's columns: tensors are (B, T), and column 0 has the first sampled token.
+* Unsloth's columns: tensors are (B, T + W). W is the largest left padding of a prompt, in tokens. A
+  response whose prompt has p tokens of padding starts in column W − p.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
     """Return the argument `unsloth` for `load_trainee`.
 
-    It is False if `config` has settings that Unsloth's trainer lacks, otherwise `unsloth`.
+    The result is False if `config` has settings that Unsloth's trainer lacks, otherwise `unsloth`.
 
     Raises:
-        WorkbenchError: the config has such settings, and Unsloth is required or already imported.
+        WorkbenchError: `config` has such settings, and Unsloth is required or already imported.
     """
     lacking = {
         "grpo.importance_sampling=trajectory": config.importance_sampling == "trajectory",
@@ -57,9 +59,10 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
 
 
 def loss_inputs(batch: Batch) -> dict[str, Tensor]:
-    """Return the batch in the form that Unsloth's loss reads.
+    """Return TRL's batch in the form that Unsloth's loss reads.
 
-    Advantages are moved to Unsloth's columns, and the completion mask is copied to `tool_mask`.
+    Advantages are converted by `left_aligned`. The completion mask is copied to `tool_mask`, the
+    only mask that Unsloth reads from the batch.
     """
     # Unsloth computes the completion mask again from the ids. The only mask that it reads from the
     # batch is `tool_mask`.
@@ -67,10 +70,10 @@ def loss_inputs(batch: Batch) -> dict[str, Tensor]:
 
 
 def left_aligned(batch: Batch) -> Tensor:
-    """Return the advantages of a batch in Unsloth's columns, (B, T + W).
+    """Return the advantages of a batch in the columns of Unsloth's trainer, (B, T + W).
 
-    W is the largest left padding of a prompt. Advantages per response, (B,), are returned
-    unchanged.
+    W is the largest left padding of a prompt, in tokens. A response whose prompt has p tokens of
+    padding starts in column W − p. Advantages per response, (B,), are returned unchanged.
     """
     advantages_BT = batch["advantages"]
     if advantages_BT.dim() == 1:
@@ -81,9 +84,10 @@ def left_aligned(batch: Batch) -> Tensor:
 
 
 def right_aligned(batch: Batch) -> dict[str, Tensor]:
-    """Return the batch with its stored log-probabilities in TRL's columns, (B, T).
+    """Return the batch with its log-probabilities moved from Unsloth's columns to TRL's, (B, T).
 
-    In `batch` they are in Unsloth's columns, (B, T + W). W is the largest left padding of a prompt.
+    In `batch` they are (B, T + W). W is the largest left padding of a prompt, in tokens. A response
+    whose prompt has p tokens of padding starts in column W − p.
     """
     columns_BT, _ = _columns(batch)
     return {
