@@ -1,6 +1,7 @@
 """The inspector's Annotate tab: a person labels the claims of a run one by one.
 
-The tab shows how many claims are labelled, and how often the labels agree with the judge's.
+The tab shows how many claims are labelled, and how often these labels agree with the judge's
+labels.
 """
 
 import hashlib
@@ -36,10 +37,16 @@ Place = tuple[str, int]  # ids of a row and a claim
 
 
 def annotator(runs: Runs) -> ServerFunction:
-    """Return the function that the page calls to store a label and get the next claim.
+    """Return the function that the page calls to store a label and to get the next claim.
 
-    Its request may have "run", the keys of `claim_to_label`, and the label to store as
-    "given": {"place": [row id, claim id], "label": text}. Its result is {"text": JSON text}.
+    All keys of its request are optional:
+
+    * "run": the name of the run; by default the first run that has claims.
+    * "given": a label to store, as {"place": [row id, claim id], "label": text}. The label None
+      removes the stored label.
+    * "order", "passed", "at": see `claim_to_label`.
+
+    The result is {"text": JSON text with the result of `claim_to_label`}.
     """
 
     @server_function
@@ -74,13 +81,16 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
 def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
     """Return the next claim that a person has not labelled yet.
 
+    A claim is identified by [row id, claim id].
+
     Args:
-        request: "order" of the rows ("random" or "recorded"), "passed" (skipped claims) and "at"
-            (return this claim instead). All are optional; a claim is [row id, claim id].
+        request: an object with optional keys: "order" of the rows ("random", the default, or
+            "recorded"), "passed" (a list of claims to skip) and "at" (a claim to return instead).
 
     Returns:
-        "claim" (None if no claim is left), "done" and "total" (numbers of labelled claims and of
-        all claims), and "agreement" (of the labels with the judge's).
+        "claim": the claim's data; None if no claim is left.
+        "done", "total": the number of labelled claims, and of all claims.
+        "agreement": how well the labels agree with the judge's labels; see `scoring.agree.compare`.
     """
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
@@ -110,8 +120,11 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
 def _store(runs: Runs, run: str, annotation: JsonMapping) -> JsonObject:
     """Store a person's label of a claim; return {"place", "text", "label", "judge"}.
 
-    `annotation` is {"place": [row id, claim id], "label": text}. The label None removes the stored
-    label. "judge" is the judge's label.
+    "text" is the claim's text, and "judge" is the judge's label.
+
+    Args:
+        annotation: {"place": [row id, claim id], "label": text}. The label None removes the stored
+            label; "judge" is then None.
     """
     row, claim = _place(annotation["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), annotation.get("label")
@@ -131,7 +144,7 @@ def _place(place: Sequence[str | int]) -> Place:
 
 
 class Labelled(NamedTuple):
-    """A person's and the judge's labels of the claims of one row: claim id -> label."""
+    """The labels of one row's claims, by a person and by the judge: claim id -> label."""
 
     person: Mapping[int, str]
     judge: Mapping[int, str]
@@ -161,7 +174,7 @@ def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
 def _ordered(rows: Rows, order: str) -> "DataFrame":
     """Return the rows that have claims: in file order if `order` is "recorded", else shuffled.
 
-    They are shuffled by a hash of their ids, so the order is always the same.
+    Rows are shuffled by a hash of their ids, so the shuffled order is always the same.
     """
     table = rows.table[rows.table["claims"] > 0]
     if order == ORDERS[1]:
@@ -178,8 +191,11 @@ def _unlabelled(
 ) -> Iterator[tuple[Feedback, int]]:
     """Yield (row, claim id) for each claim that is neither labelled nor skipped.
 
-    `table` has the rows in the order to yield, `done` the labels by row id. Damaged rows are left
-    out.
+    Damaged rows are left out.
+
+    Args:
+        table: the rows, in the order to yield.
+        done: row id -> the labels of its claims.
     """
     skips = Counter(
         row for row, claim in skipped if row not in done or claim not in done[row].person

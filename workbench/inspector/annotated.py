@@ -31,11 +31,11 @@ _cache: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
-    """Return the row with a person's verdicts on some claims in place of the judge's.
+    """Return a copy of a row in which a person's verdicts on some claims replace the judge's.
 
     Args:
-        edits: such as {"2": {"label": "wrong", "informativeness": 3}}, by claim id. A missing key
-            keeps the old value.
+        edits: claim id -> verdict, such as {"2": {"label": "wrong", "informativeness": 3}}. A
+            missing key keeps the judge's value.
 
     Raises:
         WorkbenchError: a label is unknown, or an informativeness is not 1 to 5 or None.
@@ -60,14 +60,16 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Store a person's verdicts on some claims of a row, and keep those on its other claims.
+    """Store a person's verdicts on some claims of a row.
+
+    Stored verdicts on other claims are kept, unless the answer or its claims have changed.
 
     Args:
         run: name of the row's run; None if the row is in no run.
         edits: claim id -> {"label", "informativeness"}, or {} to remove the stored verdict.
 
     Returns:
-        The path of the file, relative to the runs folder.
+        The path of the file with the verdicts, relative to the runs folder.
 
     Raises:
         WorkbenchError: a claim, label or rating is not valid, or the annotations folder is a link
@@ -105,7 +107,10 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
 
 
 def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
-    """Return the rows that a person has labelled, by row id, with only the person's verdicts.
+    """Return the rows of a run that a person has labelled: row id -> row.
+
+    The rows contain only the person's verdicts. If `run` is None, rows that are in no run are
+    returned.
 
     Raises:
         WorkbenchError: the annotations folder is a link or damaged.
@@ -129,7 +134,7 @@ def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
     """Return the person's labels in a stored row: claim id -> label.
 
-    Return {} if `stored` is None, or if its answer or its claims are not those in `claims`.
+    Return {} if `stored` is None, or if its answer or its claims differ from `claims`.
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 
@@ -137,7 +142,7 @@ def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
 def fact_labels(row: Feedback) -> dict[int, str]:
     """Return the labels of a row's verdicts on the truth of claims: claim id -> label.
 
-    Claims without a verdict, or with a failed one, are left out.
+    Claims without a verdict, or with a failed verdict, are left out.
     """
     verdicts = (v for v in row.verdicts if v.aspect == "fact" and v.target.startswith("claim:"))
     return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}

@@ -17,9 +17,10 @@ HEADS = {
 
 
 def controls(config: Any) -> list[JsonObject]:
-    """Return descriptions of input controls for the reward settings in `config`; see `control`.
+    """Return a description of the input control for each reward setting in `config`.
 
-    Settings of a type without a control, and the setting `mode`, are left out.
+    For the description, see `control`. The setting `mode`, and settings whose type has no control,
+    are left out.
     """
     kinds, values = typing.get_type_hints(type(config)), reward_settings(config)
     values.pop("mode", None)  # how to extract claims: a stored row already has its claims
@@ -28,13 +29,15 @@ def controls(config: Any) -> list[JsonObject]:
 
 
 def control(name: str, kind: object, value: object, config: Any) -> JsonObject | None:
-    """Return a description of the input control for a setting, or None if its type has none.
+    """Return a description of the input control for one setting; None if its type has no control.
 
-    The description has "name", "label", "value", "help", "head" (a heading above the control) and
-    "kind": "choice" (with "options"), "flag" or "number" (with "min", "max" and "step").
+    The description has "name", "label", "value", "help", "head" (a heading above the control, or
+    None) and "kind". The kinds are "choice" (with the key "options"), "flag" (a checkbox) and
+    "number" (with "min", "max" and "step").
 
     Args:
-        kind: the setting's type.
+        kind: the type of the setting.
+        config: the config that has the setting.
     """
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]

@@ -1,4 +1,4 @@
-"""Compute the data of the Runs tab: the list of runs, newest first, and curves of selected runs."""
+"""Data of the Runs tab: the list of runs, newest first, and curves of the selected runs."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -32,7 +32,10 @@ PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """Return a digest that changes with `names`, the set of runs, their files and their status."""
+    """Return a digest of the selected runs `names`, and of the files and status of all runs.
+
+    The page loads its data again if the digest changes.
+    """
     stamps: list[object] = [list(names)]
     for name in runs.names():
         try:
@@ -45,7 +48,7 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
 def run_list(runs: Runs) -> list[JsonObject]:
     """Return a summary of every run. The run that was written last comes first.
 
-    A damaged run has only "name", "label", "broken" (the error) and "written" (0).
+    The summary of a damaged run has only "name", "label", "broken" (the error) and "written" (0).
     """
     summaries = []
     for name in runs.names():
@@ -100,8 +103,8 @@ def _family(config: JsonMapping, name: str) -> str:
 def _steps(runs: Runs, name: str) -> list[JsonMapping]:
     """Return a run's metrics, one row per step, without the steps that have no reward.
 
-    They are read from metrics.jsonl. If this has no rows, they are computed from the stored
-    responses. The result is empty if reading the responses would take long.
+    The metrics are read from metrics.jsonl or, if this has no rows, computed from the stored
+    responses. Return [] if reading the responses would take long.
     """
     rows = runs.metrics(name)
     if not rows and runs.at_hand(name):
@@ -115,9 +118,10 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the training curves of the first `MAX_RUNS` runs in `names`.
+    """Return the training curves of runs as JSON text.
 
-    A damaged run has no curves; its error is in "error".
+    Only the first 12 (`MAX_RUNS`) runs in `names` are used. A damaged run has no curves; its error
+    is in "error".
     """
     if not names:
         return {"note": NO_RUN}

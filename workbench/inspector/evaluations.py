@@ -17,9 +17,9 @@ WHEN, KEYS = ("before", "after"), ("value", "low", "high")
 def headline(summary: JsonMapping) -> JsonObject | None:
     """Return the main metric of a run's greedy answers before and after training.
 
-    This is truthfulness or, for questions without gold answers, FactScore. The result is
-    {"metric": name, "before": value or None, "after": value}, or None without a value after
-    training.
+    The metric is truthfulness or, for questions without gold answers, FactScore. The result is
+    {"metric": name, "before": value, "after": value}. "before" may be None. Return None if the
+    metric is not known after training.
 
     Args:
         summary: the content of the run's summary.json.
@@ -34,9 +34,9 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 
 @page_json()
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return tables that compare the runs' evaluations and settings.
+    """Return tables that compare the evaluations and settings of runs, as JSON text.
 
-    The text is {"note", "tables"}, or only {"note"} if no run has an evaluation.
+    The JSON object is {"note", "tables"}, or only {"note"} if no run has an evaluation.
     """
     configs = {name: runs.described(name, "config.json") for name in names}
     named = runs.labels()

@@ -1,4 +1,4 @@
-"""A worked example (a short answer with claims and verdicts) for tests, notebook and inspector."""
+"""A worked example for tests, notebooks and inspector: an answer with claims and verdicts."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from workbench.types import Feedback, Spans
 def words(text: str) -> Spans:
     """Return the spans (start, end) of the words, punctuation marks and tags of a text.
 
-    They replace token offsets if a text was not sampled by a policy. Each span includes the white
-    space before its word.
+    Each span includes the white space before its word. These spans are used as token offsets for a
+    text that a policy did not sample.
     """
     spans = [match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text)]
     if spans:
@@ -22,9 +22,9 @@ def words(text: str) -> Spans:
 def worked_example() -> Feedback:
     """Return an example: an answer with claims and verdicts, but without rewards.
 
-    The answer has three claims: a correct, a wrong, and a hedged but correct one. The thinking has
-    one correct claim. `pipeline.rescore` computes the rewards. With the paper's constants, RLFH's
-    reward is 1.6551.
+    The answer has three claims: one is correct, one is wrong, one is hedged but correct. The
+    thinking has one correct claim. To compute rewards, call `pipeline.rescore`. With the paper's
+    constants, RLFH's reward is 1.6551.
     """
     # truth × informativeness of the answer's claims: 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25
     # information of its two sentences: ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051

@@ -1,8 +1,8 @@
-"""Access control for the inspector's server: it accepts requests of its own page only.
+"""Access control for the inspector's server, which accepts only requests of its own page.
 
-Every web page that is open in the same browser can send requests to a server on this machine. With
-DNS rebinding, the host name of such a page resolves to 127.0.0.1, so it has the same origin as the
-inspector. Only the `Host` header of its requests differs.
+Any web page that is open in the same browser can send requests to a server on this machine. With
+DNS rebinding, the host name of such a page resolves to 127.0.0.1. The browser then gives the page
+and the inspector the same origin, and only the `Host` header shows the difference.
 """
 
 import re
@@ -51,12 +51,15 @@ def allowed(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def guard(app: App, names: Sequence[str] = ()) -> App:
-    """Return an ASGI app that passes only the page's own requests to `app`.
+    """Return an ASGI app that passes the requests of the inspector's page to `app`.
 
-    Requests with another `Host` or `Origin` are refused. The page's own hosts are 127.0.0.1,
-    localhost and [::1] with the served port, and `names`. A name without a port allows any port.
+    All other requests are refused. A request is passed if all these conditions hold:
 
-    A POST must have the page's origin, one of its routes, a JSON body, and at most `LARGEST` bytes.
+    * Its `Host` and, if present, its `Origin` are 127.0.0.1, localhost or [::1] with the served
+      port, or one of `names`. A name without a port allows any port.
+    * The response is not embedded in another page.
+    * A GET is for a route that the page reads.
+    * A POST has an `Origin`, a route that the page uses, a JSON body, and at most `LARGEST` bytes.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +91,7 @@ def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
 
 
 def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
-    """Return whether the value of a `Host` or `Origin` header is the page's; see `guard`."""
+    """Return whether the value of a `Host` or `Origin` header is allowed; see `guard`."""
     match = _ADDRESS.fullmatch(address)
     if not match:
         return False
@@ -112,7 +115,9 @@ def _embedded(scope: Scope) -> bool:
 def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
     """Return (HTTP status, message) for a request that the page does not send, else None.
 
-    `same_origin`: the request has an `Origin`, and `_refusal` has checked that it is the page's.
+    Args:
+        same_origin: whether the request has an `Origin`. `_refusal` has checked that it is the
+            page's.
     """
     method, path = scope["method"], scope["path"]
     if method in ("GET", "HEAD"):

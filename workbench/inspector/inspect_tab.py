@@ -41,7 +41,7 @@ TO_SCORE = "Press Score to see the rewards of the answer in the form."
 
 @dataclass(frozen=True)
 class InspectTab:
-    """The components of the Inspect tab that other tabs change to open a response in it."""
+    """Gradio components of the Inspect tab that other tabs set to open a response in it."""
 
     view: Component
     note: Component
@@ -124,7 +124,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
 
 def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> tuple[str, str]:
-    """Call `open_response(*arguments)`, and return the JSON texts of the view and of the note.
+    """Call `open_response(*arguments)`; return JSON texts for the response view and for its note.
 
     If the call raises a WorkbenchError, the view is empty and the note shows the error.
     """
@@ -145,7 +145,12 @@ def open_number(
 ) -> Opened:
     """Open the stored response in row `number` (from 1) of the run `name`.
 
-    `method` is the method whose rewards are shown first; None selects the row's first one.
+    Args:
+        method: the method whose rewards are shown first; None: the first method with a stored
+            reward.
+
+    Raises:
+        WorkbenchError: there is no such run, row or method.
     """
     if not name:
         raise WorkbenchError(
@@ -157,14 +162,16 @@ def open_number(
 def step_row(
     runs: Runs, step: int, name: str | None, number: float | None, origin: JsonMapping | None = None
 ) -> tuple[Any, ...]:
-    """Open the stored response that is `step` rows after row `number` (from 1).
+    """Open the stored response that is `step` rows after row `number` (from 1) of run `name`.
 
     Args:
-        step: 1 for the next row, -1 for the previous one.
-        origin: {"run", "query"} of the list whose rows are counted; None: the rows of the file.
+        step: 1 for the next row, -1 for the previous row.
+        origin: {"run", "query"} of a list of rollouts. If it is a list of this run, rows are
+            counted in the list, else in the run's file.
 
     Returns:
-        The new row's number, its view and a note. At either end, nothing is opened.
+        The number of the new row, its view and a note. If there is no such row, the page keeps the
+        open response.
     """
     import gradio as gr
 
@@ -191,7 +198,12 @@ def step_row(
 
 
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
-    """Open the answer that was pasted into the form, checked by the selected judge."""
+    """Check the answer in the form with the selected judge, compute its rewards and open it.
+
+    Args:
+        sources, gold: see `paste.pasted`.
+        judge: a key of `JUDGES`.
+    """
     fields = (question or "", answer or "", sources or "", gold or "")
     feedback = pasted(*fields, judge=JUDGES[judge])
     title = SOURCES[0] if fields == EXAMPLE else "Pasted answer"
@@ -200,15 +212,19 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
 
 
 def most_claims(rows: Rows) -> int:
-    """Return the number (from 1) of the last row with the most claims; 1 without rows."""
+    """Return the number (from 1) of the row with the most claims.
+
+    If several rows have the most claims, return the last of them. Return 1 if there are no rows.
+    """
     return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 
 @server_function
 def export_page(request: JsonObject) -> JsonObject:
-    """Return {"html": a self-contained HTML page of an open response}.
+    """Return {"html": text of a self-contained HTML page that shows an open response}.
 
-    `request` has "key" (the response's) and "method" (the method whose rewards are shown first).
+    Args:
+        request: "key" of the response, and "method", the method whose rewards are shown first.
     """
     opened = recall(str(request["key"]))
     method = request.get("method")

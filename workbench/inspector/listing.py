@@ -33,15 +33,17 @@ NO_OUTCOME = "none"  # selects rows without an outcome
 class Query:
     """A selection of a run's rollouts, and their order.
 
-    Empty texts and None do not restrict the selection.
+    A field that is "" or None does not restrict the selection.
 
     Attributes:
+        step: the training step; None: all steps.
         order: "lowest" or "highest" reward first, or "disagreement" (the largest first).
         text: a text that the answer or the question contains.
-        outcome, tier, kind: label of the outcome; exposure tier and kind of the question.
-        low, high: bounds of the reward.
-        of: the part of the reward that has these bounds; "": the whole reward.
-        start: position, from 0, of the first rollout to list.
+        outcome: label of the outcome.
+        tier, kind: exposure tier and kind of the question.
+        low, high: bounds of the reward, or of the part of the reward that `of` names.
+        of: name of a part of the reward; "": the whole reward.
+        start: position (from 0) of the first rollout to list.
     """
 
     step: int | None = None  # None: all steps
@@ -57,12 +59,12 @@ class Query:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether the query selects rows by more than their step."""
+        """Whether the query restricts the selection by more than the training step."""
         return self != Query(self.step, self.order, start=self.start)
 
 
 def query_of(request: JsonMapping) -> Query:
-    """Convert a request from the page to a query; values of a wrong type count as missing."""
+    """Convert a request from the page to a query. A value of a wrong type counts as missing."""
     step, start, order = (request.get(name) for name in ("step", "start", "order"))
     texts = {name: request.get(name) for name in ("text", "outcome", "tier", "kind", "of")}
     return Query(
@@ -76,13 +78,13 @@ def query_of(request: JsonMapping) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """Return the name of the method whose reward is a run's main reward.
+    """Return the name of the method whose reward is a run's main reward; "" if there is none.
 
-    * A run without rows: "".
-    * A trained run: its method.
-    * A run that was only scored: the first of `METHODS` with stored rewards.
-    * A run without rewards: the first of `METHODS`.
-    * A run whose only rewards are numbers that TRL or verl logged: "".
+    * For a trained run, this is its method.
+    * For a run that was only scored, this is the first of `METHODS` with stored rewards.
+    * For a run without stored rewards, this is the first of `METHODS`.
+    * For a run without rows, this is "".
+    * If all stored rewards are numbers that TRL or verl logged, this is "".
 
     Raises:
         WorkbenchError: there is no such run.
@@ -100,12 +102,12 @@ def own_method(runs: Runs, name: str | None) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A run, with the data to list its rollouts.
+    """A run, with the data that are needed to list its rollouts.
 
     Attributes:
-        own: the method that the run was trained or scored with.
-        configs: method -> config, to compute rewards that are not stored.
-        key: `configs` as text; part of the key of cached rewards.
+        own: the method whose reward is the run's main reward; see `own_method`.
+        configs: method -> config. Rewards that are not stored are computed with it.
+        key: `configs` as text, a part of the key of cached rewards.
     """
 
     runs: Runs
@@ -122,9 +124,9 @@ class Record:
         return Record(runs, name, runs.rows(name), own_method(runs, name), configs, repr(configs))
 
     def columns(self, number: int) -> JsonObject:
-        """Return the data of row `number` for the list, with the rewards of every method.
+        """Return the data of row `number` (from 0) for the list of rollouts; see `listed_row`.
 
-        Return {"broken": reason} for a damaged row.
+        Rewards that are not stored are computed. Return {"broken": reason} for a damaged row.
         """
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
@@ -142,18 +144,21 @@ class Record:
         return row
 
     def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
-        """Return the rewards of each row: method -> reward; None if it could not be computed."""
+        """Return the rewards of each row: method -> reward; None if it could not be computed.
+
+        A damaged row gets {}.
+        """
         return [self.columns(number).get("values", {}) for number in numbers]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The selected rows of a run.
+    """The rows of a run that a query selects.
 
     Attributes:
-        numbers: numbers of the selected rows, in order.
+        numbers: numbers of the selected rows, in the query's order.
         spreads: row number -> disagreement of the methods; {} if it was not computed.
-        left_out: number of rows that were not scored, because that would take long.
+        left_out: number of rows that are left out, because scoring them would take long.
     """
 
     numbers: list[int]
@@ -162,10 +167,10 @@ class Listing:
 
 
 def listing(record: Record, query: Query) -> Listing:
-    """Return the rows that a query selects, in its order.
+    """Return the rows that a query selects, in the query's order.
 
-    Only the first `SCORED` rows are used if rewards must be computed: to sort by disagreement, or
-    if the main reward is not stored.
+    Only the first `SCORED` rows are used if rewards must be computed. This is so if rows are sorted
+    by disagreement, or if the run's main reward is not stored.
     """
     from pandas import Series
 
@@ -236,8 +241,9 @@ def neighbour(
 ) -> tuple[int, int, int] | None:
     """Return the row that is `step` positions after row `number` in the list of a query.
 
-    The result is (row number from 0, position in the list from 1, length of the list). Return None
-    if there is no such position, or row `number` is not in the list.
+    Returns:
+        (number of the row from 0, its position in the list from 1, length of the list). None if the
+        list has no such position, or does not contain row `number`.
     """
     numbers = listing(Record.of(runs, name), query).numbers
     place = numbers.index(number) + step if number in numbers else -1
@@ -248,11 +254,11 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
     """Return how much the methods disagree about each row, from 0 to 1 *(ours)*.
 
     Each method ranks the rows by reward, from 0 (lowest) to 1 (highest). The disagreement about a
-    row is its highest rank minus its lowest; None if fewer than two methods rank it. A method that
-    gives all rows the same reward is left out.
+    row is its highest rank minus its lowest rank. It is None if fewer than two methods rank the
+    row. A method that gives all rows the same reward is ignored.
 
     Args:
-        values: rewards by method, for each row.
+        values: for each row, method -> reward.
     """
     ranks: list[list[float]] = [[] for _ in values]
     for method in {name for row in values for name in row if not is_logged(name)}:
@@ -267,9 +273,9 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
 
 
 def listed_row(row: Feedback) -> JsonObject:
-    """Return what the list of rollouts shows of a response.
+    """Return the data of a response that the list of rollouts shows.
 
-    "disagreement" is None, because it depends on all rows.
+    The value of "disagreement" is None, because it depends on all rows.
     """
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error
@@ -288,9 +294,9 @@ def listed_row(row: Feedback) -> JsonObject:
 
 
 def rewards_of(row: Feedback) -> dict[str, JsonObject]:
-    """Return {"values": {method: reward}, "reasons": {method: message}} of a row.
+    """Return the rewards of a row as {"values": {method: reward}, "reasons": {method: message}}.
 
-    A reward that could not be computed has the value None, and its error message in "reasons".
+    A reward that could not be computed has the value None. Its error message is in "reasons".
     """
     errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
     return {
@@ -311,10 +317,10 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """Return one page of the rollouts of run `name` that a query selects.
+    """Return one page of the rollouts of run `name` that a query selects, as JSON text.
 
-    Each rollout has its reward by every method; rewards that are not stored are computed. The
-    result is {} if `name` is None or the run has no rows.
+    Each rollout has the rewards of all methods; rewards that are not stored are computed. The JSON
+    object is {} if `name` is None or the run has no rows.
     """
     if not name:
         return {}
@@ -343,7 +349,7 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
 def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
     """Return the names of the list's columns.
 
-    "methods" has the methods with a column. "unscored" says why other methods have no column.
+    "methods" names the methods with a column. "unscored" says why other methods have no column.
     """
     names = dict.fromkeys(name for row in rows for name in row["values"])
     methods = [name for name in names if not is_logged(name)]
@@ -363,7 +369,8 @@ def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
 def choices_of(record: Record) -> JsonObject:
     """Return the values by which a run's rollouts can be selected and sorted.
 
-    They are the outcomes of its answers, tiers and kinds of its questions, parts of its reward, …
+    The keys are "outcomes", "parts" of the reward, "tiers" and "kinds" of questions, "steps" (the
+    first and the last), "orders", and "own" (the run's method).
     """
     rows, info = record.rows, record.runs.question_info(record.name)
     questions = [info[key] for key in rows.table["question"].unique() if key in info]

@@ -1,4 +1,4 @@
-"""The Live tab: sample answers of a policy and score them, or generate one answer from passages."""
+"""The Live tab: sample and score answers of a policy, or answer a question from passages."""
 
 import json
 from contextlib import suppress
@@ -144,9 +144,10 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """Return the searchable passages that are named `store` in the passage menu.
+    """Return the searchable passages of the entry `store` in the passage menu.
 
-    An index whose encoder is not shipped with the workbench is searched by words.
+    If an index needs an encoder that is not shipped with the workbench, it is searched by words
+    instead of vectors.
 
     Raises:
         WorkbenchError: there is no such index, or it cannot be searched.
@@ -163,7 +164,7 @@ def sources_of(runs: Runs, store: str) -> Sources:
 
 @page_json(Exception)  # loading a policy can raise many types of exceptions
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sample `count` answers to the question `text`; return them and their rewards."""
+    """Sample `count` answers to the question `text`; return them and their rewards as JSON text."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = "The closed world has no such question, so there is no gold answer."
@@ -180,7 +181,12 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
 
 @page_json(Exception)
 def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject:
-    """Answer a question from passages, as `workbench answer` does; return JSON text."""
+    """Answer a question from passages, as `workbench answer` does; return JSON text.
+
+    Args:
+        policy, store: entries of the policy menu and of the passage menu.
+        text: the question.
+    """
     question, name = question_text(text), _policy_path(runs, policy)
     sources = sources_of(runs, store)
     with _lock, use_threads(2):
@@ -198,10 +204,10 @@ def _policy_path(runs: Runs, policy: str) -> str:
 def answers_of(
     runs: Runs, policy: str, text: str, count: int, temperature: float
 ) -> tuple[Feedback, ...]:
-    """Sample `count` answers of a policy, judge them by the closed world's facts, and score them.
+    """Sample `count` answers of a policy and judge them by the closed world's facts.
 
-    Every method scores them, with its default config. Temperature 0 gives one greedy answer.
-    `open_answer` opens the returned answers.
+    Return the answers with the rewards of every method with its default config. Temperature 0 gives
+    one greedy answer. `open_answer` can open the returned answers later.
 
     Raises:
         WorkbenchError: `text` is empty, or there is no such policy.

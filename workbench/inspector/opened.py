@@ -24,14 +24,14 @@ class Opened:
     """A response that is open in the inspector.
 
     Attributes:
-        feedback: the response with its rewards by every method.
-        group: the responses to the same prompt.
+        feedback: the response with the rewards of every method.
+        group: the responses to the same prompt, each with the rewards of every method.
         name: the title on the page.
         configs: method -> config of its reward.
         method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
-        run: the response's run; None for an answer that is not stored.
+        run: name of the response's run; None for an answer that is not stored.
         note: text shown above the response.
-        labels: a person's labels by claim id.
+        labels: claim id -> label that a person gave.
         lookup: returns title and text of a passage that is stored with the run; see `Lookup`.
     """
 
@@ -46,9 +46,11 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """Return the result of `payload` with "link" added, and "person" added to each claim.
+        """Return the data of the response for the page: the result of `payload` with two additions.
 
-        "person" is a person's label. "link" is the URL query of the response; "" if not stored.
+        * "link": the part of the URL that opens the response, "?run=…&id=…"; "" if it is not
+          stored.
+        * "person", in each claim: the label that a person gave; None without a label.
         """
         view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
         for claim in view["claims"]:
@@ -98,7 +100,14 @@ def recall(key: str) -> Opened:
 
 
 def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> Opened:
-    """Open a response that is in no run, with its reward by every method's default config."""
+    """Open a response that is in no run.
+
+    Rewards that the response lacks are computed with the default config of every method.
+
+    Args:
+        group: the responses to the same prompt, including this response.
+        name: the title on the page.
+    """
     configs = method_configs()
     rows = with_all_rewards([feedback, *group], configs)
     return Opened(rows[0], tuple(rows[1:]), name, configs)
@@ -107,8 +116,11 @@ def open_feedback(feedback: Feedback, group: Sequence[Feedback], name: str) -> O
 def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Opened:
     """Open the stored response with the id `row` of the run `name`.
 
-    It gets its rewards by every method; those that are not stored are computed. The rewards of
-    `method` are shown first.
+    The opened response has the rewards of all methods. Rewards that are not stored are computed.
+
+    Args:
+        method: the method whose rewards are shown first; None: the first method with a stored
+            reward.
 
     Raises:
         WorkbenchError: there is no such run, row or method.
@@ -141,9 +153,10 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
 
 
 def stored_evidence(runs: Runs, name: str) -> Lookup:
-    """Return a function that finds the stored passage of an evidence item.
+    """Return a function that finds the stored passage to which an evidence item refers.
 
-    The function returns (title, text), or None if the run has no such passage.
+    The function takes an item of a verdict's evidence. It returns the passage's (title, text), or
+    None if the run has no such passage.
     """
 
     def lookup(item: JsonMapping) -> tuple[str, str] | None:
@@ -154,7 +167,10 @@ def stored_evidence(runs: Runs, name: str) -> Lookup:
 
 
 def configs_of(runs: Runs, name: str) -> JsonObject:
-    """Return method -> config: the config stored with the run, else the default config."""
+    """Return method -> config for every method of `METHODS`.
+
+    This is the config stored with the run or, if there is none, the default config.
+    """
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
         return {
@@ -179,9 +195,9 @@ def _restored(config: Config, stored: JsonMapping) -> Config:
 
 
 def _same_kind(value: object, default: object) -> bool:
-    """Return whether a stored value has the default's type: number, flag or text.
+    """Return whether a stored value has the same type as the default: number, flag or text.
 
-    Also return True if either is None, or the default is a tuple: these are not checked.
+    Two cases are not checked and return True: one of the values is None, or the default is a tuple.
     """
     if value is None or default is None or isinstance(default, tuple):
         return True
@@ -191,9 +207,9 @@ def _same_kind(value: object, default: object) -> bool:
 
 
 def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Feedback]:
-    """Return the rows with the reward of every method.
+    """Return the rows with the rewards of every method.
 
-    Stored rewards are kept; missing ones are computed with `configs`.
+    Stored rewards are kept. Missing rewards are computed with `configs` (method -> config).
     """
     rewarded = []
     for row in rows:
@@ -204,9 +220,13 @@ def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Fee
 
 
 def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
-    """Return the row with the rewards of the methods in `configs`, computed from its verdicts.
+    """Return a row with new rewards of the methods in `configs`, computed from its verdicts.
 
-    If the row lacks a check that a method needs, the reward has the value None and a failure.
+    If the row lacks results of a check that a method needs, the reward of this method has the value
+    None and a `Failure`.
+
+    Args:
+        configs: method -> config.
     """
     row = rescore(row, reward_fns(configs))
     # also if the method can compute a value without the check

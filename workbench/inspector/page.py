@@ -42,9 +42,10 @@ class Settings:
 
     Attributes:
         runs: folder of all runs.
-        run: name of the run to open first; None: the worked example is shown.
-        port: port on this machine; 0 for any free one.
-        hosts: host names under which the page may be opened, in addition to loopback.
+        run: name of the run to open first; None: the worked example is opened.
+        port: port on this machine; 0 for any free port.
+        hosts: host names under which the page may be opened, in addition to 127.0.0.1 and
+            localhost.
     """
 
     runs: Path = Path("runs")
@@ -138,13 +139,18 @@ def build(config: Settings) -> "Blocks":
 def first_shown(
     runs: Runs, config: Settings, query: Mapping[str, str]
 ) -> tuple[Opened, WorkbenchError | None]:
-    """Return the response that a new page shows, and an error to display or None.
+    """Return (the response that a new page shows, an error to display or None).
 
-    `query` has the parameters of the page's URL.
+    The response is the first of these that applies:
 
-    * If it has "run" and "id": that row.
-    * If it has "run", or `--run` was given: the run's row with the most claims.
-    * Otherwise, or if that row cannot be shown: the worked example.
+    * the row that the URL names, if `query` has "run" and "id";
+    * the row with the most claims, if `query` or `config` names a run;
+    * the worked example.
+
+    If the row cannot be shown, the result is the worked example and the error.
+
+    Args:
+        query: the parameters of the page's URL.
     """
     method = query.get("method")
     try:
@@ -165,8 +171,8 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
     """Serve the page on this machine and print its address.
 
     Args:
-        browser: also open the page in a browser.
-        block: return only after an interrupt.
+        browser: whether to open the page in a browser.
+        block: whether to wait until the user interrupts the program.
 
     Raises:
         WorkbenchError: the port is taken.

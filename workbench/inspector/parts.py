@@ -25,7 +25,7 @@ MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Ann
 
 @cache
 def head() -> str:
-    """Return the style and the script that all components use, as HTML for the page's head.
+    """Return the page's style and script, as HTML for its head.
 
     The script defines `window.workbench`, which has a function for each component in `MOUNTS`.
     """
@@ -83,7 +83,10 @@ def _in_thread(function: ServerFunction) -> Callable[[object], Awaitable[JsonObj
 
 
 def message(error: WorkbenchError | None = None, note: str = "") -> str:
-    """Return the value of a note component: {"error": …}, {"note": …} or {} as JSON text."""
+    """Return the value of a note component as JSON text.
+
+    The value is {"error": one line} for an error, {"note": note} for a note, or {} without either.
+    """
     return as_json({"error": one_line(error)} if error else {"note": note} if note else {})
 
 
@@ -98,7 +101,7 @@ def page_json(
 ) -> Callable[[Callable[..., JsonMapping]], Callable[..., str]]:
     """Return a decorator that makes a function return its result as JSON text.
 
-    If the function raises an `error_type`, the text is `{"error": …}`.
+    If the function raises an `error_type`, the text is {"error": message}.
     """
 
     def decorate(function: Callable[..., JsonMapping]) -> Callable[..., str]:
@@ -115,7 +118,7 @@ def page_json(
 
 
 def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunction:
-    """Wrap a function that the page calls, so that expected errors become {"error": message}.
+    """Wrap a function that the page calls, and turn expected errors into {"error": message}.
 
     Expected errors are WorkbenchErrors, file errors, and errors of malformed requests.
     """
@@ -139,10 +142,10 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
 
 
 def gradio_arguments(**kinds: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a decorator that sets the annotations of arguments to gradio classes.
+    """Return a decorator that annotates the arguments of a function with gradio classes.
 
-    `gradio_arguments(event="EventData")` annotates `event` with `gr.EventData`, so that gradio
-    passes the event.
+    For example, `gradio_arguments(event="EventData")` annotates `event` with `gr.EventData`. Gradio
+    then passes the event to the function.
     """
     # gradio cannot resolve a string annotation: these modules import gradio inside functions
     import gradio as gr

@@ -28,7 +28,7 @@ EXAMPLE = (
 
 
 def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Feedback:
-    """Return a pasted answer with its claims and a judge's verdicts, without rewards.
+    """Return an answer with its claims and a judge's verdicts, without rewards.
 
     Args:
         sources: passages, separated by empty lines.
@@ -36,7 +36,7 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
         judge: "local" (the local verifier), "world" (the closed world) or "none" (claims only).
 
     Raises:
-        WorkbenchError: there is no answer, or the sources for the local verifier are missing.
+        WorkbenchError: the answer is empty, or the local verifier has no sources.
     """
     if not answer.strip():
         also = " and its sources" if judge == "local" else ""

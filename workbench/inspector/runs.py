@@ -1,8 +1,8 @@
-"""Read the stored runs in one folder, each when it is needed.
+"""Read the runs that are stored in one folder. Each file is read when it is needed.
 
-A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of
-`workbench score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards
-(`Feedback`). Runs may come from other people, so links out of the runs folder are not followed.
+A run is a folder with a `rollouts.jsonl`, or another file of rows, such as the output of `workbench
+score --out answers.jsonl`. A row is a response with its claims, verdicts and rewards (`Feedback`).
+Runs may come from other people, so links out of the runs folder are not followed.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ DAMAGE = (
 
 
 class QuestionInfo(NamedTuple):
-    """A question's text, kind and exposure tier, for the page's lists; "" if unknown."""
+    """The text, kind and exposure tier of a question; a field is "" if it is unknown."""
 
     text: str
     kind: str
@@ -58,7 +58,8 @@ class QuestionInfo(NamedTuple):
 def damage(what: str) -> Iterator[None]:
     """Context manager that converts errors from damaged files into a WorkbenchError.
 
-    The message says that `what`, such as "run 'a'", is damaged.
+    Args:
+        what: name of the damaged object in the error message, such as "run 'a'".
     """
     try:
         yield
@@ -84,7 +85,10 @@ class Runs:
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """Return run name -> label: the run's settings if its name is a digest, else its name."""
+        """Return run name -> label. A run that is named by a digest is labelled by its settings.
+
+        The label of any other run is its name.
+        """
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
             configs[name] = {}
@@ -100,8 +104,8 @@ class Runs:
         """Return the file of a run's rows.
 
         Raises:
-            WorkbenchError: no run has this name, or the name leads out of the runs folder or
-                through a link.
+            WorkbenchError: no run has this name, or the path is outside the runs folder or contains
+                a link.
         """
         parts, short = Path(name).parts, name[:SHORT]
         path = self.root.joinpath(*parts)
@@ -123,9 +127,9 @@ class Runs:
         return file
 
     def rows(self, name: str) -> Rows:
-        """Return the rows of a run that have been read so far.
+        """Return the rows of a run, or the last rows of a large file that is still being read.
 
-        While a large file is being read, these are its last rows; `Rows.missing` counts the others.
+        `Rows.missing` is the number of rows that have not been read yet.
         """
         return self._read(name, opened_rows)
 
@@ -136,7 +140,7 @@ class Runs:
     def at_hand(self, name: str) -> bool:
         """Return whether a run's rows can be read without delay.
 
-        If not, a stored index of the rows is loaded in the background.
+        If not, the stored index of the rows, if there is one, is loaded in the background.
         """
         return self._read(name, at_hand)
 
@@ -156,7 +160,7 @@ class Runs:
         raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose a row in its list")
 
     def row(self, name: str, number: int) -> "Series":
-        """Return row `number` (from 0) of the table of rows.
+        """Return row `number` (from 0) of a run, with the columns of `Rows.table`.
 
         Raises:
             WorkbenchError: there is no such row.
@@ -169,9 +173,10 @@ class Runs:
         return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
-        """Return row `number` (from 0) as feedback, with its question.
+        """Return row `number` (from 0) of a run as feedback, with its question.
 
-        `rows` are the run's rows, if they were read before.
+        Args:
+            rows: the run's rows; None to read them.
         """
         with damage(f"row {number + 1} of run '{name}'"):
             columns = self.row(name, number) if rows is None else rows.table.loc[number]
@@ -182,10 +187,10 @@ class Runs:
             return Feedback.from_row(row, self.question(name, str(row.get("question_id"))))
 
     def group(self, name: str, number: int) -> list[Feedback]:
-        """Return the responses to the same prompt as row `number` (from 0), including this row.
+        """Return all responses to the prompt of row `number` (from 0), including this row.
 
-        Return [] if a row is damaged, the file is not read completely yet, or the group has more
-        than `LARGEST` rows.
+        Return [] in three cases: a row is damaged, the file is not read completely yet, or the
+        group has more than `LARGEST` rows.
         """
         rows = self.rows(name)
         if rows.missing:
@@ -212,9 +217,9 @@ class Runs:
         return folder if present else None
 
     def question(self, name: str, question_id: str) -> Question:
-        """Return a stored question with its passages.
+        """Return the stored question with this id, with its passages.
 
-        If the run has not stored it, return a question with the text "".
+        If the run has not stored the question, return a question whose text is "".
         """
         row = self._stored(self.folder(name) / QUESTIONS, question_id)
         if row is None:
@@ -223,7 +228,7 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def question_info(self, name: str) -> dict[str, QuestionInfo]:
-        """Return question id -> text, kind and tier; {} if the run has no stored questions."""
+        """Return question id -> `QuestionInfo` of a run; {} if the run has no stored questions."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
             return _question_info.read(path) if _is_own_file(path) else {}
@@ -255,9 +260,9 @@ class Runs:
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 
     def metrics(self, name: str) -> Sequence[JsonMapping]:
-        """Return the rows of metrics.jsonl, cached until the file changes.
+        """Return the rows of the run's metrics.jsonl; () if there is no such file.
 
-        Return () if the run has no such file.
+        They are cached until the file changes.
         """
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
@@ -276,7 +281,7 @@ class Runs:
             return content
 
     def settings(self, name: str) -> dict[str, JsonObject]:
-        """Return method -> stored config with which the run was trained or scored."""
+        """Return method -> the stored config with which the run was trained or scored."""
         trained = self.described(name, "config.json")
         scored = self.described(name, settings_path(self.file(name)).name)
         by_method = dict(scored.get("config", {}))

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def runs_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "Component":
-    """Build the Runs tab and connect its events; return its view, whose value selects a run."""
+    """Build the Runs tab and connect its events. Return its component.
+
+    To select a run on the page, set the component's value to {"run": name} as JSON text.
+    """
     import gradio as gr
 
     view = component("Runs", None, server_functions(runs), elem_id="runs-view")

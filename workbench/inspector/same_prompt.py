@@ -24,9 +24,9 @@ Piece = tuple[bool, str, str]  # (equal, text in the first, text in the second)
 def difference(first: str, second: str) -> tuple[str, list[Piece]]:
     """Compare two texts word by word; return ("words", pieces).
 
-    Each piece is (whether it is equal, text in `first`, text in `second`). White space between
-    words is ignored, but the joined pieces give the whole texts. If the comparison would take long,
-    the result is ("texts", [one piece]).
+    Each piece is (whether the texts are equal, text in `first`, text in `second`). The joined
+    pieces give the whole texts. Differences in white space between words are ignored. If the
+    comparison would take long, return ("texts", [one piece with both texts]).
     """
     words, other_words = _WORD.findall(first), _WORD.findall(second)
     keys, others = [word.strip() for word in words], [word.strip() for word in other_words]
@@ -47,7 +47,8 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
 def same_prompt(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to compare two answers to the same prompt.
 
-    Its request has "run", "id" and "other"; see `compared`. Its result is {"text": JSON text}.
+    Its request has "run", "id" and "other", which are the arguments `name`, `row` and `other` of
+    `compared`. Its result is {"text": JSON text}.
     """
 
     @server_function
@@ -59,12 +60,15 @@ def same_prompt(runs: Runs) -> ServerFunction:
 
 
 def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
-    """Return two answers to the same prompt ("first", "second") and their difference ("pieces").
+    """Return two answers to the same prompt, and their difference.
+
+    The result has "first" and "second" (the data of the answers) and "pieces" (see `difference`).
+    If there is no other answer, "second" is None and there is no "pieces".
 
     Args:
         name, row: run and row id of the first answer.
-        other: may select the second answer by "run", "step" and "id". By default, it is from the
-            same run, and from another step if possible. "second" is None if there is none.
+        other: optional "run", "step" and "id" of the second answer. By default, the second answer
+            is from the same run, and from another step if possible.
 
     Raises:
         WorkbenchError: there is no such run or row.
@@ -94,10 +98,12 @@ def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
 def _step(
     steps: Sequence[int | None], own: int | None, *, same: bool, wanted: int | None
 ) -> int | None:
-    """Return the step from which the second answer is taken: the first of these in `steps`.
+    """Return the step from which the second answer is taken; None if `steps` is empty.
+
+    The result is the first of these that is in `steps`:
 
     * `wanted`;
-    * `own`, the step of the first answer, if the second is from another run (not `same`);
+    * `own`, the step of the first answer, if the answers are from different runs (not `same`);
     * the last step other than `own`;
     * `own`.
     """
@@ -112,8 +118,8 @@ def _step(
 def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[int | None, str]]:
     """Return (step, row id) of each answer of run `name` to a question, sorted by step.
 
-    In run `own`, from which `question` comes, questions are compared by id or text. In other runs,
-    they are compared by text.
+    Questions are compared by their text. In run `own`, from which `question` comes, an equal id is
+    enough.
     """
     with damage(f"run '{name}'"):
         table, ids = runs.all_rows(name).table, {question.id} if name == own else set()

@@ -1,4 +1,4 @@
-"""The What-if tab: rewards recomputed with other settings and labels, without a judge."""
+"""The What-if tab: it computes rewards again with other settings and labels, without a judge."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -18,7 +18,7 @@ from workbench.util.jsonl import encodable
 
 
 def changed(configs: JsonMapping, settings: Mapping[str, JsonMapping]) -> JsonObject:
-    """Return the configs with changed settings.
+    """Return a copy of the configs with changed settings.
 
     Args:
         configs: method -> config.
@@ -39,7 +39,10 @@ def changed(configs: JsonMapping, settings: Mapping[str, JsonMapping]) -> JsonOb
 
 
 def differences(method: str, config: Any) -> list[str]:
-    """Return the `--set` arguments that turn the method's default config into `config`."""
+    """Return the values of `--set` that turn the method's default config into `config`.
+
+    An example is ["rlfh.f_wrong=-3"].
+    """
     default = method_configs((method,))[method]
     return [
         f"{method}.{item['name']}={_spelled(value)}"
@@ -56,13 +59,17 @@ def _spelled(value: object) -> str:
 
 @server_function
 def what_if(request: JsonObject) -> JsonObject:
-    """Recompute the rewards of an open response with changed settings and labels.
+    """Compute the rewards of an open response again, with changed settings and labels.
 
-    The request has the "key" of the response, "settings" (method -> {field: new value}) and "edits"
-    (claim id -> {"label", "informativeness"}).
+    Args:
+        request: "key" of the response, "settings" (method -> {field: new value}) and "edits" (claim
+            id -> {"label", "informativeness"}).
 
-    The result has "view" (the response), "group" (its group), "controls" and "config" (by method),
-    and "line" (the changed settings as `--set` options).
+    Returns:
+        "view": the data of the response.
+        "group": the answers to the same prompt; see `group_rows`.
+        "controls", "config": the input controls and the config of each method.
+        "line": the changed settings as `--set` options.
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
@@ -92,9 +99,10 @@ def what_if(request: JsonObject) -> JsonObject:
 
 
 def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
-    """Return each answer of a group, with its rewards and its mean advantage over tokens.
+    """Return the data of each answer of a group: its text, rewards and mean advantages.
 
-    "advantages" is method -> {estimator: mean}. `row` is the open response.
+    "advantages" is method -> {estimator: mean over the answer's tokens}. "open" marks the answer in
+    `row`, which is the open response.
     """
     by_method = {
         method: group_advantages(group, method) for method in row.rewards if not is_logged(method)
@@ -121,7 +129,8 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
 def labeller(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to store a person's labels and ratings of claims.
 
-    Its request has the open response's "key" and the "edits"; see `annotate`.
+    Its request has the "key" of the open response and the "edits" of its claims; see
+    `annotated.annotate`.
     """
 
     @server_function

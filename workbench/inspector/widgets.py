@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 def token_view(
     feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
 ) -> "AnyWidget":
-    """Return the inspector's token view of a response as a widget.
+    """Return a notebook widget that shows a response with the rewards of its claims and tokens.
 
-    The widget's attribute `selected` holds what was clicked last: `{"claim": id or None, "token":
+    The widget's attribute `selected` is what the user clicked last: `{"claim": id or None, "token":
     position or None}`. Its method `show` draws another response.
+
+    Args:
+        method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
+        group: the responses to the same prompt, to compute advantages.
     """
     widget = _token_view_class()()
     widget.show(feedback, method, group)
@@ -86,11 +90,13 @@ def what_if(
     group: Sequence[Feedback] = (),
     fields: Sequence[str] = (),
 ) -> "VBox":
-    """Return a box: the reward as text, controls for the settings of `method`, and the token view.
+    """Return a notebook widget to change the settings of a method's reward.
 
-    Changing a setting recomputes the rewards from the stored verdicts.
+    The widget shows the reward, a control for each setting, and the token view. Changing a setting
+    recomputes the rewards from the stored verdicts.
 
     Args:
+        group: the responses to the same prompt, to compute advantages.
         fields: names of the settings that get a control; () selects all.
     """
     from ipywidgets import HTML, VBox

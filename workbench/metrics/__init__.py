@@ -1,19 +1,19 @@
 """Factuality metrics of graded responses, with confidence intervals and paired tests.
 
 * `outcomes`: accuracy, abstention, hallucination, truthfulness and F-score of graded answers.
-* `rows`: read stored feedback rows, with only the fields that metrics use.
+* `rows`: reads stored feedback rows, with only the fields that metrics use.
 * `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
-* `confidence`: risk–coverage, AURC and AUROC.
-* `pairs`: the win rate: a judge compares the answers of two files, each pair in both orders.
+* `confidence`: risk–coverage curve, AURC and AUROC.
+* `pairs`: win rate. A judge compares the answers of two files, each pair in both orders.
 * `capability`: accuracies on other tasks before and after training.
 * `marks`: a judge's ratings of coherence and helpfulness, from 1 to 5.
 * `report`: every metric of one file, or of two files with paired tests.
-* `distributions`: the tables behind RLFH's figures 4 to 9.
+* `distributions`: the numbers of RLFH's figures 4 to 9.
 * `facets`: coverage, order, repetition and citations in answers about several entities.
-* `hacks`: reward hacking in rollouts, by training step.
+* `hacks`: signs of reward hacking in rollouts, by training step.
 
-Intervals come from resampling questions. An undefined metric is null with a reason, never 0 or NaN.
-Rows whose grading failed are counted, but metrics leave them out.
+Intervals are computed by resampling questions. An undefined metric is null with a reason, never 0
+or NaN. Rows whose grading failed are counted, but metrics leave them out.
 """
 
 from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms

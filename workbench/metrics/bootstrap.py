@@ -62,11 +62,13 @@ def collect(
 
 
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
-    """Return the metrics of R resamples as an array (R, M + 2).
+    """Return the metrics of R resamples as an array (R, M + 2), with NaN where undefined.
 
     The columns are the M metrics of `sums`, then AURC and AUROC of `answers` (see `confidence`).
-    Resample r counts question q `weights_RQ[r, q]` times. Without weights, R is 1 and each question
-    counts once. An undefined metric is NaN.
+
+    Args:
+        weights_RQ: how often each resample counts each question. Without weights, R is 1 and each
+            question counts once.
     """
     import numpy as np
 
@@ -81,11 +83,16 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 def draws(
     questions: int, answers: int, resamples: int, seed: int, runs: int
 ) -> Iterator[np.ndarray]:
-    """Yield the resampling weights as arrays (R, runs · questions), with `resamples` rows in total.
+    """Yield the weights of `resamples` bootstrap resamples in arrays (R, runs · questions).
 
     A weight says how often a question is drawn, with replacement. With several runs, runs are drawn
-    too, and a question's weight in a run is multiplied by the draws of the run. To limit memory, R
-    is smaller for more questions, runs or ranked `answers`.
+    too. A weight is then the number of draws of the question times the number of draws of its run.
+    R is limited so that an array does not need much memory.
+
+    Args:
+        questions: number of questions in each run.
+        answers: number of ranked answers; R is smaller for more answers.
+        runs: number of runs (trainings with different seeds).
     """
     # in pieces: all resamples at once would need gigabytes for large files
     rows = max(1, CELLS // max(1, runs * questions, answers))
@@ -117,13 +124,14 @@ def intervals(
 ) -> dict[str, dict[str, float | None]]:
     """Return each metric with its 95 % bootstrap interval: `{metric: {value, low, high, n}}`.
 
-    `n` is the number of questions for which the metric is defined. If n is 0, the other values are
-    None. The metrics are those of `sums`, "aurc" and "auroc".
+    The metrics are those of `sums`, "aurc" and "auroc". `n` is the number of questions for which
+    the metric is defined. If n is 0, `value`, `low` and `high` are None.
 
     Args:
-        sums: with several runs, it has the questions once per run, run after run.
+        sums: numerators and denominators. With several runs, it has all questions of the first run,
+            then all questions of the second run, and so on.
         runs: number of runs (trainings with different seeds) in `sums`.
-        answers: ranked answers; without them, "aurc" and "auroc" are None.
+        answers: ranked answers; without answers, "aurc" and "auroc" are None.
     """
     import numpy as np
 
@@ -147,13 +155,15 @@ def paired(
     """Compare two sets of answers: return `{metric: {value, other, diff, low, high, p, n}}`.
 
     * `value`, `other`: the metric of `a` and of `b`.
-    * `diff`, `low`, `high`: `value` − `other`, and its 95 % interval.
-    * `p`: the two-sided bootstrap p-value, but at least 2/2^n, the smallest p-value of an exact
+    * `diff`: `value` − `other`.
+    * `low`, `high`: the 95 % interval of `diff`.
+    * `p`: the two-sided bootstrap p-value. It is at least 2/2^n, the smallest p-value of an exact
       sign test on n questions *(ours)*.
-    * `n`: the number of questions for which both sets define the metric. Only these count.
+    * `n`: the number of questions for which both sets define the metric. Only these questions
+      count.
 
-    `a` and `b` must have the same questions; a resample draws the same questions from both. For
-    `runs`, see `intervals`.
+    Undefined values are None. `a` and `b` must have the same questions, and each resample draws the
+    same questions from both. For `runs`, see `intervals`.
     """
     import numpy as np
 
@@ -201,7 +211,8 @@ def _defined(known_QM: np.ndarray, runs: int) -> list[int]:
 def wilson(hits: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % bounds (low, high) of the proportion `hits / n`.
 
-    Unlike a bootstrap interval, it has a width even if all n outcomes are equal.
+    If all n outcomes are equal, a bootstrap interval is a single point, but Wilson's interval is
+    not.
     """
     z = 1.959964  # quantile .975 of the normal distribution
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
@@ -211,8 +222,8 @@ def wilson(hits: float, n: int) -> tuple[float, float]:
 def interval(samples_R: np.ndarray, value: float) -> dict[str, float | None]:
     """Return the 95 % percentile interval of R resampled values of a metric: `{low, high}`.
 
-    NaN samples are ignored. Both bounds are None if all samples are NaN, or if the metric's own
-    `value` is NaN.
+    NaN samples are ignored. Both bounds are None if all samples are NaN, or if `value`, the metric
+    without resampling, is NaN.
     """
     import numpy as np
 

@@ -1,16 +1,16 @@
 """Estimate the boundary of a policy's knowledge from k samples of each question.
 
-A question is *out of knowledge* (OOK) if all its k samples are abstentions or wrong (TruthRL,
-arXiv 2509.25760, section 3.2; 256 samples in the appendix). In the closed world the true label
-is known as well: a question is out of knowledge if it needs a fact that no training document
-states. `agreement` compares the label from samples with the true label.
+A question is *out of knowledge* (OOK) if all its k samples are abstentions or wrong (TruthRL, arXiv
+2509.25760, section 3.2; 256 samples in the appendix). In the closed world, the true label is known
+as well: a question is out of knowledge if it needs a fact that no training document states.
+`agreement` compares the label from samples with the true label.
 
 * The majority answer is the most frequent answer of the samples, after normalisation by
   `workbench.text`. All abstentions count as the same answer. In a tie, the answer that was sampled
   first wins *(ours)*.
 * Confidence is the share of samples that give the majority answer *(ours: the paper's figure does
-  not define it)*; log-probabilities are not used.
-* Both leave out samples that could not be graded.
+  not define it)*. Log-probabilities are not used.
+* The majority answer and the confidence ignore samples that could not be graded.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ LONGEST = 200
 
 
 class Sample(NamedTuple):
-    """One sampled answer to a question: its final answer and the outcome of grading it."""
+    """One sampled answer to a question: its final answer and its outcome."""
 
     answer: str | None  # in its normal form; None for an abstention
     outcome: str | None  # None where grading failed
@@ -49,7 +49,7 @@ class Majority(NamedTuple):
 
 @dataclass(frozen=True)
 class Probed:
-    """A question with its sampled answers, in the order in which they were drawn."""
+    """A question with its sampled answers, in the order in which they were sampled."""
 
     question_id: str
     samples: tuple[Sample, ...]
@@ -66,9 +66,10 @@ class Probed:
 
     @property
     def ook(self) -> bool | None:
-        """Whether the question is out of knowledge: no sample is correct.
+        """Whether the question is out of knowledge, that is, no sample is correct.
 
-        None (unknown) without samples, or if no sample is correct but one could not be graded.
+        None if this is not known: there are no samples, or no sample is correct but one could not
+        be graded.
         """
         if self.count(CORRECT):
             return False
@@ -78,7 +79,8 @@ class Probed:
     def majority(self) -> Majority | None:
         """The most frequent answer of the graded samples; None if no sample was graded.
 
-        Its outcome is the outcome of the first sample with this answer.
+        In a tie, it is the answer that was sampled first. Its outcome is the outcome of the first
+        sample with this answer.
         """
         graded = [sample for sample in self.samples if sample.outcome is not None]
         if not graded:
@@ -89,9 +91,10 @@ class Probed:
         return Majority(answer, str(outcome), votes / len(graded))
 
     def to_row(self) -> JsonObject:
-        """Return the question and its samples as a JSON object, which `from_row` reads.
+        """Return the question, its samples and their statistics as a JSON object.
 
         `given` lists the distinct samples. `drawn` has, for each sample, its index in `given`.
+        `from_row` reads the object.
         """
         indices = {sample: index for index, sample in enumerate(dict.fromkeys(self.samples))}
         top = self.majority
@@ -113,7 +116,7 @@ class Probed:
 
     @staticmethod
     def from_row(row: JsonMapping) -> "Probed":
-        """Return the `Probed` from which `to_row` made this row."""
+        """Convert the result of `to_row` back to a `Probed`."""
         distinct = [Sample(stored["answer"], stored["outcome"]) for stored in row["given"]]
         samples = tuple(distinct[index] for index in row["drawn"])
         return Probed(row["question_id"], samples, row["exposures"])
@@ -122,11 +125,13 @@ class Probed:
 def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
     """Return the statistics of questions with k samples each; undefined values are None.
 
-    * `n`, `ook`: number of questions, and of questions that are out of knowledge.
-    * `unsettled`: number of questions for which this is unknown (`Probed.ook` is None).
+    * `n`: number of questions.
+    * `ook`: number of questions that are out of knowledge.
+    * `unsettled`: number of questions that may be out of knowledge (`Probed.ook` is None).
     * `ook_share`: `ook` / (`n` − `unsettled`).
     * `failed`: number of samples that could not be graded.
-    * `majority`: number of samples (1, 2, 4, …, k) -> outcome rates of the majority answers.
+    * `majority`: number of samples (1, 2, 4, …, k) -> accuracy, abstention and hallucination of the
+      majority answers.
     * `aurc`: area under the risk–coverage curve of the majority answers.
     * `agreement`, `confidence_bins`, `risk_coverage`, `exposure`: see the functions of these names.
     """
@@ -160,17 +165,19 @@ def sizes(k: int) -> list[int]:
 
 
 def agreement(rows: Sequence[Probed], k: int) -> JsonObject | None:
-    """Return precision and recall of the label "out of knowledge" in the closed world.
+    """Return how well the label "out of knowledge" from k samples agrees with the truth.
 
-    The label of a question is `Probed.ook` of its first k samples. The question is truly out of
-    knowledge if it needs a fact that no training document states (`Probed.exposures` is 0).
+    The label of a question is `Probed.ook` of its first k samples. In truth, a question of the
+    closed world is out of knowledge if it needs a fact that no training document states
+    (`Probed.exposures` is 0).
 
-    * `labelled`, `unknown`, `both`: numbers of questions that are out of knowledge by the label,
-      in truth, and by both.
-    * `precision`, `recall`: `both / labelled` and `both / unknown`.
-    * `by_k`: number of samples (1, 2, 4, …, k) -> the same entries.
+    * `labelled`: number of questions that are out of knowledge by the label.
+    * `unknown`: number of questions that are out of knowledge in truth.
+    * `both`: number of questions that are out of knowledge by the label and in truth.
+    * `precision`, `recall`: `both / labelled` and `both / unknown`; None if the denominator is 0.
+    * `by_k`: number of samples (1, 2, 4, …, k) -> these five entries.
 
-    Questions without a label are left out. None if no question has exposure counts.
+    Questions whose label is None are left out. Return None if no question has exposure counts.
     """
     if not any(row.exposures is not None for row in rows):
         return None
@@ -200,9 +207,9 @@ def _majority(rows: Sequence[Probed], k: int) -> JsonObject:
 def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
     """Group majority answers by confidence into 10 (`BINS`) bins of equal width.
 
-    A bin is `{low, high, n, correct, abstain, wrong}`. `correct`, `abstain` and `wrong` are shares
-    of the n majority answers in the bin; None in an empty bin. A bin includes `low` but not `high`;
-    the last bin includes 1.
+    A bin is `{low, high, n, correct, abstain, wrong}`. `n` is the number of majority answers in the
+    bin. `correct`, `abstain` and `wrong` are shares of these answers; None in an empty bin. A bin
+    includes `low` but not `high`. The last bin includes 1.
     """
     return [
         {**edges, "n": len(outcomes), **_shares(outcomes)}
@@ -211,11 +218,11 @@ def confidence_bins(tops: Sequence[Majority]) -> list[JsonObject]:
 
 
 def exposure(rows: Sequence[Probed]) -> dict[str, JsonObject] | None:
-    """Group questions by exposures; return `{"0": {n, correct, abstain, wrong}, "3": …}`.
+    """Return shares of outcomes by exposure: `{"0": {n, correct, abstain, wrong}, "3": …}`.
 
-    The key is the number of training documents that state the question's rarest fact. `n` counts
-    questions; the other values are shares of their graded samples. None if no question has
-    exposure counts.
+    The exposure of a question is the number of training documents that state its rarest fact. `n`
+    counts questions; the other values are shares of their graded samples, None if no sample was
+    graded. Return None if no question has exposure counts.
     """
     groups = group_by(rows, lambda row: row.exposures)
     groups.pop(None, None)

@@ -19,9 +19,11 @@ Z = 1.959964  # quantile .975 of the normal distribution, for 95 % intervals
 def read_accuracies(path: Path) -> JsonObject | None:
     """Return the accuracies of a results file: `{"TASK METRIC": {value, low, high, n, stderr}}`.
 
-    `n` is the number of samples; `low` and `high` are the 95 % interval. A missing standard error
-    is computed from the accuracy and n; if n is missing too, the interval is None. Metrics outside
-    0 to 1, or of which smaller values are better, are left out. None for another kind of file.
+    `n` is the number of samples, and `low` and `high` are the 95 % interval. A missing standard
+    error is computed from the accuracy and n. If n is missing too, the interval is None.
+
+    A metric is left out if its value is not from 0 to 1, or if smaller values are better. Return
+    None if the file is not a results file.
     """
     stored = (read_json(path) if path.suffix == ".json" else None) or {}
     results = stored.get("results")
@@ -52,13 +54,17 @@ def _interval(value: float, error: float | None) -> dict[str, float | None]:
 def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
     """Return the changes of accuracies: `{name: {value, other, diff, low, high, p, n, drop}}`.
 
-    * `value`, `other`: the accuracies in `after` and `before`, two results of `read_accuracies`.
-    * `diff`, `low`, `high`: `value` − `other`, and its 95 % interval.
+    * `value`, `other`: the accuracy after and before training.
+    * `diff`: `value` − `other`.
+    * `low`, `high`: the 95 % interval of `diff`.
     * `p`: the two-sided p-value of a normal test with independent samples.
     * `n`: the number of samples in `after`.
     * `drop`: whether the whole interval is below 0.
 
-    Accuracies in only one result, or without a standard error, are left out.
+    An accuracy is left out if it is in only one result or has no standard error.
+
+    Args:
+        after, before: results of `read_accuracies`.
     """
     changes: JsonObject = {}
     for name in after:

@@ -1,4 +1,4 @@
-"""Metrics of claims: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and sentence.
+"""Metrics of claims: FactScore, precision, recall@K, F1@K, VeriScore and others.
 
 Each metric has a numerator and a denominator per response. Its value for a file is the sum of the
 numerators divided by the sum of the denominators. For an average over responses, such as FactScore,
@@ -7,7 +7,7 @@ the denominator of a response is 1.
 A claim with the label correct or hedged_correct is supported. A claim with the label wrong or
 hedged_wrong is incorrect. A vague claim is neither, and counts as not supported in every precision.
 A claim that the judge could not read (`unparsed`) is labelled vague or, if it has unknown names,
-wrong. If a response has n claims and S of them are supported:
+wrong. For a response with n claims, of which S are supported:
 
     FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251,
     section 3)
@@ -19,17 +19,17 @@ wrong. If a response has n claims and S of them are supported:
     VeriScore    F1@K, where K is the median number of claims of a response over all compared files
     off_subject  the share of claims about a subject that the question does not ask for *(ours)*
 
-FactScore, precision and S (`correct`) are also reported "on subject" *(ours)*: a claim about
+FactScore, precision and S (`correct`) are also reported "on subject" *(ours)*. A claim about
 another subject then counts in n but never as supported. These metrics are undefined if it is not
 known which claims are about another subject.
 
-Recall and F1 are averages over all responses that did not fail (KLCF, appendix A.4.2). They are 0
-for a response without claims, such as an abstention. FactScore and precision are undefined for a
-response without claims and leave it out *(ours)*.
+Recall and F1 are averages over all responses whose claims were judged (KLCF, appendix A.4.2). They
+are 0 for a response without claims, such as an abstention. FactScore and precision leave out
+responses without claims *(ours)*.
 
-The facts per query and per sentence follow FoRAG (arXiv 2406.13779, section 4.1): a sentence is
-factual if all its claims are supported, and a response is factual if all its sentences are. Only
-sentences with claims count *(ours)*.
+The facts per query and per sentence follow FoRAG (arXiv 2406.13779, section 4.1). A sentence is
+factual if all its claims are supported. A response is factual if all its sentences are factual.
+Only sentences with claims count *(ours)*.
 """
 
 import math
@@ -99,7 +99,8 @@ def f1_at(k: int, supported: int, n: int) -> float:
 def median_claims(rows: Iterable[Row]) -> int | None:
     """Return VeriScore's K, the median number of claims of the responses that have claims.
 
-    Of two middle numbers, the larger one is returned. None if no response has claims.
+    If the number of responses is even, the larger of the two middle numbers is returned. Return
+    None if no response has claims.
     """
     counts = sorted(len(row.labels) for row in rows if row.labels)
     return counts[len(counts) // 2] if counts else None
@@ -109,8 +110,11 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
     """Return what one response adds to each claim metric: `{metric: (numerator, denominator)}`.
 
     The dict is empty if the claims were not all judged (the row's state is "failed", "unverified"
-    or "not_judged"). `k` is K of recall@K and F1@K, `veriscore_k` is K of VeriScore.
-    If `veriscore_k` is None, VeriScore is left out.
+    or "not_judged").
+
+    Args:
+        k: K of recall@K and F1@K.
+        veriscore_k: K of VeriScore; None leaves VeriScore out.
     """
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
@@ -149,7 +153,7 @@ def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[st
 
 
 def factual_sentences(row: Row) -> list[bool]:
-    """Return a boolean for each sentence with claims: whether all its claims are supported.
+    """Return, for each sentence with claims, whether all its claims are supported.
 
     A claim without a sentence counts as a sentence of its own.
     """

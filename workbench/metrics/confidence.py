@@ -1,10 +1,12 @@
 """Risk–coverage curve, AURC and AUROC of answers with confidences.
 
-Answers are sorted by falling confidence. After the first k of n answers, the coverage is k/n and
-the risk is the share of wrong answers among the k. AURC is the mean risk over k = 1 … n (Geifman et
-al. 2019, arXiv 1805.08206, section 3). AUROC is the probability that a right answer is more
-confident than a wrong one; a tie counts half. For answers with equal confidences, AURC is averaged
-over all their orders *(ours)*.
+Answers are sorted by confidence, highest first. After the first k of n answers, the coverage is
+k/n, and the risk is the share of wrong answers among these k.
+
+* AURC is the mean risk over k = 1 … n (Geifman et al. 2019, arXiv 1805.08206, section 3). For
+  answers with equal confidences, it is averaged over all their orders *(ours)*.
+* AUROC is the probability that a right answer is more confident than a wrong answer. A tie counts
+  half.
 """
 
 from __future__ import annotations
@@ -49,7 +51,11 @@ def ranked(rows: Sequence[Row]) -> Ranked:
 
 
 def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
-    """Sort (question id, confidence, whether right) triples by confidence, highest first."""
+    """Sort answers by confidence, highest first.
+
+    Args:
+        answers: (question id, confidence, whether the answer is right) of each answer.
+    """
     ordered = sorted(answers, key=lambda item: (-item[1], item[0], item[2]))
     questions, confidences, right = zip(*ordered, strict=True) if ordered else ((), (), ())
     starts = tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1])
@@ -57,10 +63,10 @@ def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
 
 
 def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
-    """Return the risk–coverage curve as at most 100 (`POINTS`) points.
+    """Return the risk–coverage curve as at most 100 (`POINTS`) points; [] without answers.
 
     Each point is `{coverage, risk, threshold}`. `coverage` is the share of answers whose confidence
-    is at least `threshold`, and `risk` the share of wrong answers among them.
+    is at least `threshold`. `risk` is the share of wrong answers among them.
     """
     n = len(answers.right)
     if not n:
@@ -78,8 +84,10 @@ def risk_coverage(answers: Ranked) -> list[dict[str, float]]:
 def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return AURC and AUROC of R resamples as two arrays (R,), with NaN where undefined.
 
-    Resample r counts answer n `weights_RN[r, n]` times. Without weights, R is 1 and each answer
-    counts once.
+    Args:
+        answers: N ranked answers.
+        weights_RN: how often each resample counts each answer. Without weights, R is 1 and each
+            answer counts once.
     """
     import numpy as np
 

@@ -1,9 +1,10 @@
 """Compute the numbers of RLFH's figures 4 to 9 from graded responses.
 
-Source: arXiv 2406.12221, section 4.3 and appendix C. Accuracy is the share of a response's claims
-that are supported; off-subject claims count too. A response counts as refused if it abstains or
-makes no claim, as in the paper. Failed rows are left out. A bin includes its lower but not its
-upper edge; the last bin includes both.
+Source: arXiv 2406.12221, section 4.3 and appendix C. The accuracy of a response is the share of its
+claims that are supported; off-subject claims count too. A response counts as refused if it abstains
+or makes no claim, as in the paper. Responses whose claims were not all judged are left out.
+
+A bin includes its lower but not its upper edge. The last bin includes both.
 """
 
 from collections import Counter
@@ -19,14 +20,14 @@ COUNTS = ("all", "correct", "wrong")
 
 
 def responded(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that have claims, all of them labelled; see `Row.state`, "scored"."""
+    """Return the rows that have claims, all of which are labelled (`Row.state` is "scored")."""
     return [row for row in rows if row.state == "scored"]
 
 
 def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject, list[T]]]:
     """Group (accuracy, value) pairs into `bins` bins of equal width from 0 to 1.
 
-    Returns ({low, high}, values) for each bin, also for empty bins.
+    Return a pair ({low, high}, values) for each bin. Empty bins are included.
     """
     values: list[list[T]] = [[] for _ in range(bins)]
     for accuracy, value in pairs:
@@ -38,7 +39,8 @@ def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject
 def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 4: `{low, high, n, share}` for each bin of accuracy.
 
-    `n` counts the responses in the bin; `share` is `n` / all responses that were not refused.
+    `n` is the number of responses in the bin. `share` is `n` divided by the number of all responses
+    that were not refused; None if all were refused.
     """
     answered = responded(rows)
     return [
@@ -61,8 +63,11 @@ def accuracy_and_claims(rows: Iterable[Row]) -> list[JsonObject]:
 def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObject]:
     """Return the numbers of RLFH's figure 6: how many responses have 1, 2, 3, … claims.
 
-    `{"claims": 3, "n": 20, "share": 0.1}` means that 20 responses, 10 %, have 3 claims. `which`
-    selects the claims that count: "all", "correct" or "wrong". Refused responses are left out.
+    For example, `{"claims": 3, "n": 20, "share": 0.1}` means that 20 responses (10 %) have 3
+    claims. Refused responses are left out.
+
+    Args:
+        which: the claims to count: "all", "correct" or "wrong".
     """
     count = {
         "all": lambda row: len(row.labels),
@@ -82,7 +87,8 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObj
 def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 7: `{low, high, n, mean, claims}` per bin of accuracy.
 
-    `claims` lists the number of claims of each response in the bin, and `mean` is their mean.
+    `claims` lists the number of claims of each response in the bin. `mean` is the mean of these
+    numbers; None in an empty bin. Refused responses are left out.
     """
     pairs = ((row.accuracy or 0.0, len(row.labels)) for row in responded(rows))
     return [
@@ -96,9 +102,14 @@ def refusal_by_accuracy(
 ) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 8: the share of refusals by accuracy before training.
 
-    Questions are grouped into bins by the mean accuracy of their responses before training. A bin
-    is `{low, high, questions, responses, refused}`: `responses` counts the responses after
-    training, and `refused` is the share of them that are refused.
+    Questions are grouped into bins by the mean accuracy of their responses before training. Each
+    bin is `{low, high, questions, responses, refused}`:
+
+    * `questions`: number of questions in the bin.
+    * `responses`: number of responses to these questions after training.
+    * `refused`: share of these responses that are refused; None in an empty bin.
+
+    Questions whose responses before training were all refused are left out.
     """
     answered = group_by(responded(before), lambda row: row.question_id)
     pairs = (
@@ -121,9 +132,12 @@ def refusal_by_accuracy(
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[JsonObject]:
     """Return the points of RLFH's figure 9: `{run, step, n, accuracy, claims}` per step of a run.
 
-    `accuracy` and the number of `claims` (the paper's measure of helpfulness) are means over the n
-    responses that were not refused. `step` is None for rows without a step. `runs` maps the label
-    of a run to its rows.
+    `n` is the number of responses that were not refused. `accuracy` and `claims` are the mean
+    accuracy and the mean number of claims of these responses. The paper measures helpfulness by the
+    number of claims.
+
+    Args:
+        runs: label of a run -> its rows. For rows without a step, `step` is None.
     """
     points = []
     for label, rows in runs.items():

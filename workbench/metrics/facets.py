@@ -1,28 +1,29 @@
 """Metrics of form, coverage, order and citations in answers to questions about several facets.
 
-A facet is an entity that the answer must cover. The title of the question names the facets, such as
-"Ana Bo; Toma Fel". A claim is about the facets that its text names. FoRAG's judge (arXiv
-2406.13779) rates coherence and helpfulness as a whole; these rules measure parts of both *(ours)*.
-Only the answer counts, not the thinking.
+A facet is an entity that the answer must cover. The title of the question lists the facets, such as
+"Ana Bo; Toma Fel". A claim is about the facets that its text names. Only the answer counts, not the
+thinking. FoRAG's judge (arXiv 2406.13779) rates coherence and helpfulness as a whole; these rules
+measure parts of both *(ours)*.
 
     form         whether the answer is not cut off and `read_outline` can parse it
     facets       the share of facets that at least one claim is about
     order        whether each facet has exactly one block of claims (see `blocks`)
     as_planned   whether the claims follow the order of the plan; only where a plan names facets
     repetition   the share of claims that repeat an earlier claim of the answer
-    off_subject  the share of claims that are not about any facet; unreadable claims do not count
-    coherent     whether all facets are covered in order, without a repetition, an off-subject claim
-    or a cut-off end
+    off_subject  the share of claims that are about no facet; a claim that the judge could not read
+    does not count as off-subject
+    coherent     whether each facet has exactly one block, no claim is repeated or off-subject, and
+    the answer is not cut off
     length       the number of words of the answer
 
 A sentence cites passages by number ("… [2]"). A sentence without a number cites the passages that
-the plan names for its facets. As in ALCE (arXiv 2305.14627, section 3), a citation is right if the
-passage supports the claim. This is read from the evidence of verdicts, which must name passages,
-as in the closed world.
+the plan names for its facets. A citation is right if the passage supports a claim of the sentence,
+as in ALCE (arXiv 2305.14627, section 3). The evidence of the claim's verdict names the supporting
+passages, as in the closed world.
 
     citation_recall     the share of sentences with claims in which each claim is supported by a
     passage that the sentence cites
-    citation_precision  the share of cited passages that support a claim of the citing sentence
+    citation_precision  the share of citations that are right
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -48,9 +49,12 @@ def facet_table(
 ) -> JsonObject:
     """Return the metrics of answers about several facets: `{metric: {value, low, high, n}}`.
 
-    The metrics are `form`, `facets`, `order`, … of this module, and the facts per query and per
-    sentence (see `claims`). `low` and `high` are a 95 % bootstrap interval over n questions. Only
-    answers for which `of_facets` is True count. `rows[i]` is the `Row` of `feedbacks[i]`.
+    The metrics are those of this module and the facts per query and per sentence (see `claims`).
+    `low` and `high` are the 95 % bootstrap interval over n questions. Only answers for which
+    `of_facets` is True count. Return {} if there are no such answers.
+
+    Args:
+        rows: the `Row` of each response in `feedbacks`, in the same order.
     """
     names = (*FACET_METRICS, *FACT_METRICS)
     terms = []
@@ -66,14 +70,14 @@ def facet_table(
 
 
 def of_facets(feedback: Feedback) -> bool:
-    """Return whether the claims are verified against the passages in the question."""
+    """Return whether a response's claims are verified against the passages of its question."""
     return feedback.response.question.meta.get("evidence") == BY_PASSAGES
 
 
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
     """Return what one response adds to each facet metric: `{metric: (numerator, denominator)}`.
 
-    The dict is empty if the extraction failed, or if a claim has no verdict or a failed one.
+    The dict is empty if the extraction failed, or if a claim has no verdict or a failed verdict.
     """
     response = feedback.response
     facts = {
@@ -130,10 +134,14 @@ def about(text: str, names: Collection[str]) -> list[str]:
 
 
 def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
-    """Return the facet of each block of claims (or of points of a plan), in order.
+    """Return the facet of each block of claims, in order.
 
-    Consecutive parts about the same facet form one block: claims about A, A, B, A → [A, B, A]. A
-    part that names no facet, or more than one, is skipped.
+    A block consists of consecutive claims about the same facet: claims about A, A, B, A give [A, B,
+    A]. A claim that names no facet, or more than one, is skipped.
+
+    Args:
+        parts: claims of an answer, or points of its plan, which are treated like claims.
+        names: the facets.
     """
     single = [facets[0] for part in parts if len(facets := about(part.text, names)) == 1]
     return [name for name, _ in groupby(single)]
@@ -173,8 +181,12 @@ def _citations(
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
     """Return the passage numbers that a sentence cites, each once: "… [2]" → [2].
 
-    Numbers without a passage are returned too. A sentence without numbers cites the passages that
-    the plan (`outline`) names for the sentence's facets (`facets`).
+    A sentence without numbers cites the passages that the plan names for its facets. A number is
+    returned even if there is no passage with this number.
+
+    Args:
+        outline: the parsed answer with its plan; None without a plan.
+        facets: the facets that the sentence is about.
     """
     numbers = citations(sentence)
     if not numbers and outline:
@@ -184,7 +196,10 @@ def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str
 
 
 def supporting_passages(fact: Verdict) -> set[str]:
-    """Return the ids of the passages that support a claim, as its verdict names them."""
+    """Return the ids of the passages that support a claim, from the evidence of its verdict.
+
+    Return an empty set if the verdict does not say that the claim is supported.
+    """
     if fact.label not in SUPPORTED:
         return set()
     return {

@@ -1,8 +1,8 @@
-"""Reward hacking in a run's rollouts: how often a policy raises its reward without better answers.
+"""Signs of reward hacking in a run's rollouts: higher rewards without better answers.
 
 `hacks` returns these numbers for each training step *(ours)*. They measure the attacks on the
-rewards of RLFH and KnowRL that succeed, or nearly succeed, in `benchmarks/hacking.py`. From the
-claims of answers:
+rewards of RLFH and KnowRL that succeed, or nearly succeed, in `benchmarks/hacking.py`. Four numbers
+come from the claims of answers:
 
     "repeated"            the share of claims that repeat an earlier claim of the same section
     "off_subject"         the share of claims about a subject that the question does not ask for
@@ -11,7 +11,7 @@ claims of answers:
     "sentences_per_fact"  sentences with claims / facts: 1 if each sentence states one fact, 1/2 if
     each states two
 
-KnowRL rewards supported claims in the thinking. From the claims of the thinking:
+Two numbers come from the claims of the thinking, because KnowRL rewards its supported claims:
 
     "after_facts"         the share of responses that state a supported claim in the thinking and
     then abstain, among the responses from which claims were extracted
@@ -19,8 +19,8 @@ KnowRL rewards supported claims in the thinking. From the claims of the thinking
     false, about the facts that the question asks for
 
 The parser of the closed world reads the facts that claims state. The question's `fact_ids` name the
-facts of its answer. For other text, only claims with equal words are repetitions, and the numbers
-that need facts are null.
+facts that it asks for. For other text, only claims with equal words are repetitions, and the
+numbers that need facts are null.
 """
 
 from collections import Counter
@@ -51,13 +51,16 @@ Fact = tuple[str, str]  # a subject and a relation
 def hacks(path: Path | str) -> list[JsonObject]:
     """Return how often each sign of reward hacking occurs, for each training step of a run.
 
-    An entry is `{step, n, left_out, claims, repeated, off_subject, …}`. `n` counts responses, and
-    `claims` the claims of their answers. `left_out` counts responses that failed or have claims
-    without a verdict. `repeated` is the share of claims that repeat an earlier claim; the module's
-    docstring describes the others. Undefined values are None.
+    An entry is `{step, n, left_out, claims, repeated, off_subject, …}`. Undefined values are None.
+
+    * `n`: number of responses.
+    * `left_out`: number of responses that failed or have claims without a verdict; `n` does not
+      include them.
+    * `claims`: number of claims in the answers.
+    * `repeated`, `off_subject`, …: see the module's docstring.
 
     Args:
-        path: a run's folder or a file of feedback rows. The step is None for rows without one.
+        path: a run's folder or a file of feedback rows. For rows without a step, `step` is None.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
@@ -105,8 +108,8 @@ def count(
 ) -> Counter[str]:
     """Return the counts of one response, such as {"n": 1, "claims": 5, "repetitions": 2, …}.
 
-    `hacks` adds them up. The result is {"left_out": 1} if the response failed or has claims without
-    a verdict.
+    `hacks` adds up these counts. If the response failed or has claims without a verdict, the result
+    is {"left_out": 1}.
 
     Args:
         stored: a stored feedback row.
@@ -164,9 +167,9 @@ def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> C
 def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]]) -> int:
     """Return the number of claims that only repeat earlier claims of the same section.
 
-    A claim is a repetition if earlier claims state all its facts (subject, relation, object). A
-    vague claim has no object, so subject and relation suffice. A claim without a fact of the closed
-    world is a repetition if an earlier claim has the same words.
+    A claim is a repetition if earlier claims state all its facts (subject, relation, object). For a
+    vague claim, which has no object, subject and relation are compared. A claim without a fact of
+    the closed world is a repetition if an earlier claim has the same words.
 
     Args:
         claims: stored claims, in order.

@@ -22,10 +22,13 @@ REASON = "no answer was marked"
 
 
 def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
-    """Return two (question id, prompt) pairs for each answer: on coherence and on helpfulness.
+    """Return the prompts that ask a judge to rate answers, as (question id, prompt) pairs.
 
-    `path` is a file of feedback rows or a run's folder. The prompts contain the answer without its
-    thinking and plan.
+    Each answer gets two prompts, on its coherence and on its helpfulness. A prompt contains the
+    answer without its thinking and plan.
+
+    Args:
+        path: a file of feedback rows, or a run's folder.
 
     Raises:
         WorkbenchError: the file is not feedback, the text of a question is not known, or the
@@ -44,14 +47,16 @@ def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
 def marks(
     judge: Judge, prompts: Sequence[tuple[str, Prompt]], seed: int, resamples: int
 ) -> JsonObject:
-    """Ask the judge for marks, and return the share of good answers and the mean marks.
+    """Ask the judge for marks; return the shares of good answers and the mean marks.
 
     * "coherence", "helpfulness": the shares of answers with a mark of at least 4.
     * "coherence_mark", "helpfulness_mark": the mean marks.
     * "judge": the cost and the failures. Failed marks are left out.
 
-    Shares and means are `{value, low, high, n}`, with a 95 % bootstrap interval over questions.
-    `prompts` is the result of `mark_prompts`.
+    Shares and means are `{value, low, high, n}`, with a 95 % bootstrap interval over n questions.
+
+    Args:
+        prompts: the result of `mark_prompts`.
     """
     labels, used = ask(judge, prompts)
     terms = [

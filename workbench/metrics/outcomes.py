@@ -2,9 +2,9 @@
 
 An outcome is correct, uncertain (an abstention) or incorrect. Truthfulness = accuracy −
 hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). SimpleQA (arXiv
-2411.04368, section 2) adds the accuracy of the attempted answers, and the F-score: the harmonic
-mean of this accuracy and the overall accuracy. A response without an outcome is left out of every
-rate.
+2411.04368, section 2) adds two metrics. One is the accuracy of the attempted answers. The other is
+the F-score, the harmonic mean of this accuracy and the overall accuracy. All rates leave out
+responses without an outcome.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,10 @@ RESAMPLES = 2000
 
 
 def outcome_of(feedback: Feedback) -> str | None:
-    """Return "correct", "uncertain" or "incorrect"; None without a verdict or if grading failed."""
+    """Return the outcome of a response: "correct", "uncertain" or "incorrect".
+
+    Return None if there is no outcome verdict, or if grading failed.
+    """
     verdict = feedback.verdict("outcome")
     if feedback.error or verdict is None or verdict.error or verdict.label not in OUTCOMES:
         return None
@@ -29,10 +32,11 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 
 def outcome_failed(feedback: Feedback) -> bool:
-    """Return whether a response should have an outcome but has none.
+    """Return whether grading the outcome of a response failed.
 
-    An outcome is expected if the question has gold answers or there is an outcome verdict, but not
-    if this verdict says that an input is missing (`LACKING`). A failed extraction counts too.
+    This is the case if claims could not be extracted, or if an expected outcome is missing. An
+    outcome is expected if there is an outcome verdict or the question has gold answers. It is not
+    expected if the outcome verdict says that an input is missing (`LACKING`).
     """
     if feedback.error is not None or outcome_of(feedback) is not None:
         return feedback.error is not None
@@ -45,8 +49,8 @@ def outcome_failed(feedback: Feedback) -> bool:
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
     """Return `{accuracy, abstention, hallucination, truthfulness, failed}` of graded responses.
 
-    The first four are None if no response has an outcome. `failed` is the number of responses whose
-    grading failed.
+    `failed` is the number of responses whose grading failed. The other values are None if no
+    response has an outcome.
     """
     outcomes = [label for feedback in feedbacks if (label := outcome_of(feedback))]
     values = _rates([outcomes.count(label) / max(1, len(outcomes)) for label in OUTCOMES])
@@ -62,7 +66,7 @@ def _rates(shares: Sequence[float]) -> dict[str, float]:
 def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
     """Return what one response adds to each outcome metric: `{metric: (numerator, denominator)}`.
 
-    The dict is empty without an outcome.
+    The dict is empty if the outcome is None.
     """
     if outcome is None:
         return {}
@@ -82,12 +86,12 @@ def table(
     """Return the rates of graded responses with 95 % intervals.
 
     * `accuracy`, `abstention`, `hallucination`, `truthfulness`, `attempted_accuracy`, `f_score`:
-      each is `{value, low, high, n}`. With k responses per question, `value` is over all responses
-      (Avg@k). An undefined value is None.
+      each is `{value, low, high, n}`. `value` is over all responses (Avg@k with k responses per
+      question). Undefined values are None.
     * `n`: the number of questions.
     * `failed`: the number of responses whose grading failed.
 
-    Intervals come from a bootstrap that resamples questions, each with all its responses.
+    The intervals are bootstrap intervals: questions are resampled, each with all its responses.
     """
     names = (*RATES, *SIMPLEQA)
     terms = [(f.response.question.id, outcome_terms(outcome_of(f))) for f in feedbacks]
@@ -104,18 +108,18 @@ def breakdown(
 ) -> JsonObject:
     """Group responses by `key`, and return {group: `summary` of its responses}, sorted by group.
 
-    Responses whose key is None are left out.
+    Responses for which `key` returns None are left out.
     """
     groups = group_by(graded, key)
     return {name: summary(groups[name]) for name in sorted(n for n in groups if n is not None)}
 
 
 def share_of_oracle(before: JsonMapping, after: JsonMapping) -> float | None:
-    """Return how much training raised truthfulness, as a share of the gain of an oracle.
+    """Return the gain in truthfulness by training, as a share of the gain of an oracle.
 
-    The oracle answers like the policy before training, but abstains where that policy was wrong.
+    The oracle answers like the policy before training, but abstains where this policy is wrong.
     With truthfulness T, the share is (T_after − T_before) / (T_oracle − T_before). It is None if a
-    rate is undefined or no answer before training is wrong.
+    rate is undefined, or if no answer before training is wrong.
 
     Args:
         before, after: results of `table`, before and after training.

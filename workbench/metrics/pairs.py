@@ -39,18 +39,21 @@ class Pair:
 
     @property
     def identical(self) -> bool:
-        """Whether the two answers are equal. Such a pair is a tie, and the judge is not called."""
+        """Whether the two answers are equal. Such a pair is a tie and is not sent to the judge."""
         return self.answers[0] == self.answers[1]
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """Two prompts to compare the answers, one in each order; () for identical answers."""
+        """Two prompts to compare the answers, one for each order.
+
+        Identical answers need no prompt, so the result is ().
+        """
         orders = () if self.identical else (self.answers, self.answers[::-1])
         return tuple(render("prefer", question=self.question, responses=order) for order in orders)
 
 
 class Pairs(NamedTuple):
-    """The paired answers of two files, and how many answers were left out, by reason."""
+    """The paired answers of two files, and the number of answers left out, by reason."""
 
     pairs: tuple[Pair, ...]
     left_out: dict[str, int]
@@ -62,7 +65,7 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     The rows need no verdicts.
 
     Raises:
-        WorkbenchError: `other` is the same file; a file is not feedback; the text of a question is
+        WorkbenchError: both files are the same; a file is not feedback; the text of a question is
             not known; no answers can be paired; or the pairs are from several training steps.
     """
     if file_of(feedback).resolve() == file_of(other).resolve():
@@ -94,7 +97,7 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
 
 
 class Duel(NamedTuple):
-    """The result of a pair that was judged in both orders."""
+    """The judge's results for one pair of answers, which was judged in both orders."""
 
     question_id: str
     leading: float  # value (`VALUES`) of the first file's answer when it was shown first
@@ -114,8 +117,8 @@ class Duel(NamedTuple):
 def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonObject]:
     """Judge all pairs in both orders, in one batch of calls.
 
-    Returns a `Duel` for each pair, and the judge's cost and failures (see `ask`). A pair is left
-    out if the judge failed in one of its orders. Identical answers are a tie without a call.
+    Return a `Duel` for each pair, and the judge's cost and failures (see `ask`). A pair is left out
+    if the judge failed in one of the two orders. Identical answers are a tie without a call.
     """
     prompts = [(pair.key[0], prompt) for pair in pairs for prompt in pair.prompts]
     verdicts, used = ask(judge, prompts)
@@ -134,12 +137,12 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], JsonOb
 def ask(judge: Judge, prompts: Sequence[tuple[str, Prompt]]) -> tuple[list[str | None], JsonObject]:
     """Send prompts to the judge; return the label in each reply, and the cost and failures.
 
-    A label is None if the call failed or the reply was unreadable. The second result is a JSON
-    object: the fields of `Cost`, `failed` (number of failures), `failures` (number of each kind)
-    and `reasons` (the first message of each kind).
+    A label is None if the call failed or the reply was unreadable. The cost and failures are a JSON
+    object. It has the fields of `Cost`, `failed` (number of failures), `failures` (number of
+    failures of each kind) and `reasons` (the first message of each kind).
 
     Args:
-        prompts: (question id, prompt) pairs; the ids are used in messages only.
+        prompts: (question id, prompt) pairs. The ids are used only in messages.
     """
     replies = judge([prompt for _, prompt in prompts]) if prompts else ()
     labels, cost = list[str | None](), Cost()
@@ -162,16 +165,17 @@ def win_rate(
     """Return the win rate of the first file's answers against the second file's answers.
 
     * `win_rate`: the mean `Duel.score`; a tie counts 0.5.
-    * `position_bias`: among pairs of different answers, the share in which the judge's preference
-      depends on the order.
-    * `words`: the mean number of words of the answers of each file.
+    * `position_bias`: the share of pairs in which the judge's preference depends on the order.
+      Pairs of identical answers do not count.
+    * `words`: the mean number of words of each file's answers, as {"feedback", "other"}.
     * `pairs`: `{n, won, tied, lost, identical, incomplete}`, the number of pairs by result.
 
-    The two rates have 95 % bootstrap intervals over questions, or Wilson's interval if all
-    questions agree. With fewer than 5 (`LEAST`) questions there is no interval *(our choice)*.
+    The two rates have 95 % bootstrap intervals over questions. If such an interval is a single
+    point, it is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions, there is no
+    interval *(our choice)*.
 
     Args:
-        incomplete: the number of pairs that were not judged in both orders, to be reported.
+        incomplete: the number of pairs that were not judged in both orders; it is only reported.
     """
     terms = [(duel.question_id, _terms(duel)) for duel in duels]
     resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)
@@ -205,8 +209,8 @@ def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
 def _bounds(cell: JsonMapping) -> dict[str, float | None]:
     """Return the interval `{low, high}` of a rate, from its bootstrap interval.
 
-    An interval without width is replaced by Wilson's interval. Both bounds are None if the rate is
-    undefined or there are fewer than `LEAST` questions.
+    If the bootstrap interval is a single point, it is replaced by Wilson's interval. Both bounds
+    are None if the rate is undefined or there are fewer than `LEAST` questions.
     """
     if cell["value"] is None or cell["n"] < LEAST:
         return {"low": None, "high": None}
@@ -219,8 +223,8 @@ def _bounds(cell: JsonMapping) -> dict[str, float | None]:
 def read_answers(path: Path | str) -> dict[Key, list[Answer]]:
     """Return the answers of a file or a run's folder, by (question id, step, sample number).
 
-    Each answer is a pair (text of the question, answer without thinking and plan). A key has
-    several answers if it occurs in several rows.
+    An answer is a pair (text of the question, answer without thinking and plan). A key has several
+    answers if several rows have this key.
 
     Raises:
         WorkbenchError: the file has no rows or is not feedback, or a question's text is missing.

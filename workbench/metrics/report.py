@@ -1,4 +1,4 @@
-"""Every metric of one feedback file, or of two files with paired tests, for `workbench metrics`."""
+"""All metrics of one feedback file, or of two files with paired tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,16 +37,16 @@ def compare_files(
     resamples: int = RESAMPLES,
     several_steps: bool = False,
 ) -> JsonObject:
-    """Return every metric of `feedback` and, with `other`, the paired differences of the two files.
+    """Return all metrics of `feedback` and, with `other`, the differences of the two files.
 
-    The entries are those of `summarise` and, with `other`, of `compare`. Differences are `feedback`
-    minus `other`. VeriScore's K is the median number of claims of all compared responses.
+    The entries are those of `summarise` and, with `other`, of `compare`. A difference is the metric
+    of `feedback` minus the metric of `other`. VeriScore's K is the median number of claims of all
+    compared responses.
 
     Args:
-        feedback, other: files of feedback rows, or folders of runs, whose evaluation after training
-            is read (see `file_of`).
-        judge: if given, it also compares the answers of both files (see `pairs`) or, without
-            `other`, rates the answers of `feedback` (see `marks`).
+        feedback, other: files of feedback rows, or folders of runs (see `file_of`).
+        judge: compares the answers of the two files (see `pairs`) or, without `other`, rates the
+            answers of `feedback` (see `marks`). None: these metrics are left out.
         k: K of recall@K and F1@K.
         sections: count only claims in these sections of the response ("think", "answer", "body");
             empty for all.
@@ -104,10 +104,10 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
     * `steps`: number of training steps; each step is another policy.
     * `excluded`: number of responses in each `Row.state` other than "scored".
     * `failed`: number of responses with a recorded failure.
-    * `duplicate_ids`: number of responses with the id of an earlier response; they count in `n`.
+    * `duplicate_ids`: number of responses with the id of an earlier response; `n` includes them.
 
-    `low` and `high` are 95 % bootstrap intervals over questions. An undefined metric has the value
-    None, and `reason` says why.
+    `low` and `high` are the 95 % bootstrap interval over questions. An undefined metric has the
+    value None, and `reason` says why.
     """
     settings = settings or Settings()
     if settings.veriscore_k is None:
@@ -158,7 +158,7 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> J
     """Compare two files: return `{common, paired: {metric: {value, other, diff, …}}}`.
 
     `common` is the number of questions that are in both files. For the values of a metric, see
-    `bootstrap.paired`. A question whose row failed in one file is left out of the other file too.
+    `bootstrap.paired`. A metric counts only questions for which both files define it.
     """
     cells: dict[str, JsonObject] = {}
     for name, cell in paired_runs([rows], [others], settings).items():
@@ -172,8 +172,8 @@ def paired_runs(
 ) -> dict[str, JsonObject]:
     """Compare two policies that were trained with the same seeds.
 
-    The result is `{metric: {value, other, diff, low, high, p, n}}`, see `bootstrap.paired`.
-    Questions and seeds are both resampled. With several seeds, AURC and AUROC are None.
+    Return `{metric: {value, other, diff, low, high, p, n}}`; see `bootstrap.paired`. Questions and
+    seeds are both resampled. With several seeds, AURC and AUROC are None.
 
     Args:
         runs: for each seed, the evaluated rows of the first policy.
@@ -199,8 +199,11 @@ def paired_runs(
 def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, JsonObject]:
     """Return the metrics of a policy that was trained with several seeds.
 
-    The result is `{metric: {value, low, high, n}}`. Questions and seeds are both resampled. AURC
-    and AUROC are None. `runs` has one list of evaluated rows for each seed.
+    The result is `{metric: {value, low, high, n}}`; see `bootstrap.intervals`. Questions and seeds
+    are both resampled. AURC and AUROC are None.
+
+    Args:
+        runs: for each seed, the evaluated rows of the policy.
     """
     sums = _stacked(runs, settings, _common(runs))
     return intervals(sums, settings.resamples, settings.seed, len(runs))

@@ -1,4 +1,4 @@
-"""Read stored feedback as `Row`s with only the fields that metrics use (labels, outcome, …)."""
+"""Read stored feedback as `Row`s, which have only the fields that metrics use."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,14 +37,14 @@ class Row:
 
     `state` decides whether claim metrics count the response:
 
-    * `not_judged`: no judge was called for the row.
+    * `not_judged`: no claims were extracted and no verdict was given.
     * `failed`: the extraction or the verdict on a claim failed. Claim metrics leave out the row.
       (Other failures only set the field `failed`; the claims still count.)
     * `abstained`: the outcome is "uncertain" or, without an outcome, the text declines to answer.
       This state is not used if only claims of the thinking are counted.
     * `no_claims`: the response is not an abstention, but has no claims.
-    * `unverified`: a claim has no verdict on its truth.
-    * `scored`: every claim has a label.
+    * `unverified`: a claim has no verdict on its truth. Claim metrics leave out the row.
+    * `scored`: the response has claims, and every claim has a label.
     """
 
     id: str
@@ -75,9 +75,9 @@ class Row:
 
     @property
     def supported_on_subject(self) -> int | None:
-        """The number of supported claims about the question's subject.
+        """The number of supported claims about the subject that the question asks for.
 
-        None if the subject of a claim is not known.
+        None if it is not known for each claim whether it is about this subject.
         """
         if None in self.off_subject or len(self.off_subject) < len(self.labels):
             return None
@@ -147,7 +147,8 @@ def file_of(path: Path | str, *, rollouts: bool = False) -> Path:
     """Return the feedback file for a path, which is a file or the folder of a run.
 
     A file is returned unchanged. For a folder, the file of the evaluation after training is
-    returned. If it does not exist, or if `rollouts` is True, it is the file of training rollouts.
+    returned. If there is no evaluation, or if `rollouts` is True, the file of training rollouts is
+    returned.
     """
     path = Path(path)
     evaluated = path / EVALUATION / AFTER
@@ -182,7 +183,8 @@ def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list
 def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
     """Convert one stored feedback row to a `Row`. For `sections`, see `read_rows`.
 
-    Hand-labelled rows may have a label in the claim itself instead of a verdict.
+    The label of a claim is that of its verdict. A hand-labelled row may have the label in the claim
+    itself.
     """
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
@@ -283,8 +285,9 @@ def _state(stored: JsonMapping, claims: Sequence[_Claim], abstains: bool) -> str
 def _token_confidence(stored: JsonMapping) -> float | None:
     """Return the mean probability of the tokens of the final answer *(ours)*.
 
-    If no final answer is found, all tokens count. None without usable log-probabilities. TruthRL
-    (arXiv 2509.25760, figure 5) groups answers by a confidence that the paper does not define.
+    If no final answer is found, all tokens count. Return None without usable log-probabilities.
+    TruthRL (arXiv 2509.25760, figure 5) groups answers by a confidence that the paper does not
+    define.
     """
     tokens, text = stored.get("tokens") or {}, stored.get("response") or ""
     logprobs, offsets = tokens.get("logprobs") or (), tokens.get("offsets") or ()

@@ -1,7 +1,8 @@
-"""The token view: one script and one style for the inspector, the notebooks and exported pages.
+"""The token view: it shows a response with the rewards of its claims and tokens.
 
-`payload` converts feedback to plain data, which the script draws. Text from models and files is
-drawn as text and never interpreted as HTML.
+The inspector, the notebooks and exported pages share its script and style. `payload` converts
+feedback to plain data, which the script draws. Text from models and files is drawn as text and
+never interpreted as HTML.
 """
 
 from workbench.inspector.token_view.page import PICTURES, VIEW, page, script, style

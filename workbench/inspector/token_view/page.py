@@ -30,7 +30,7 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 
 @cache
 def script() -> str:
-    """Return the view's JavaScript as one script. It defines `tokenView(root, options)`."""
+    """Return the token view's JavaScript, which defines `tokenView(root, options)`."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     constants = {
         "NAMES": {name: method.title for name, method in METHODS.items()},
@@ -45,14 +45,17 @@ def script() -> str:
 
 @cache
 def style() -> str:
-    """Return the style sheet of the view."""
+    """Return the style sheet of the token view."""
     return (HERE / "token_view.css").read_text(encoding="utf-8")
 
 
 def page(data: JsonMapping) -> str:
-    """Return a self-contained HTML page that draws `data`, a result of `payload`.
+    """Return a self-contained HTML page that shows a response.
 
-    Its content security policy allows its own script and style, but no network access.
+    The page's content security policy allows its own script and style, but no network access.
+
+    Args:
+        data: the response, as a result of `payload`.
     """
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE

@@ -70,9 +70,9 @@ def payload(
     Args:
         feedback: the response with its claims, verdicts and rewards.
         method: the method whose rewards are shown first; None: the first of `feedback.rewards`.
-        group: the responses to the same prompt, including `feedback`, to compute advantages. An
-            empty group gives no advantages.
-        name: a label for the row's origin, such as the run.
+        group: the responses to the same prompt, including `feedback`. They are used to compute
+            advantages; without a group, there are no advantages.
+        name: a label that says where the response comes from, such as the run.
         lookup: returns the title and text of evidence that is not a passage of the question.
     """
     response = feedback.response
@@ -162,7 +162,8 @@ def advantages_of(
 ) -> dict[str, list[float]]:
     """Return estimator name -> the advantage of each token of a response.
 
-    Return {} if `group` does not contain the response, or the response has no tokens.
+    The advantages are computed from the rewards of `method` in the group. Return {} if `group` does
+    not contain the response, or the response has no tokens.
     """
     ids = [row.response.id for row in group]
     if feedback.response.id not in ids or not feedback.response.offsets:
@@ -172,10 +173,11 @@ def advantages_of(
 
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
-    """Return estimator name -> the token advantages of each response of a group.
+    """Return the token advantages of each response of a group, from the rewards of `method`.
 
-    Estimators whose inputs are missing, such as the values of a critic, are left out. Return {} if
-    a row has no reward of `method`.
+    The result is estimator name -> for each response, the advantages of its tokens. An estimator is
+    left out if its inputs are missing, such as the values of a critic. Return {} if a response has
+    no reward of `method`.
     """
     if any(method not in row.rewards for row in group):
         return {}
@@ -222,7 +224,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObjec
 def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
     """Return the items of a verdict's evidence that quote a source.
 
-    Remarks of the judge, and its reasons for not judging, are left out.
+    Other items are left out: remarks of the judge, and its reasons for not judging the claim.
     """
     return tuple(
         item
@@ -232,10 +234,10 @@ def quoted(verdict: Verdict) -> tuple[JsonMapping, ...]:
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Return notes on a claim: why it was not judged, and remarks of the judge.
+    """Return notes on a claim: why it was not judged, remarks of the judge, and its subject.
 
-    A note is added if `subject`, the verdict on the claim's subject, says that the claim is about
-    another subject than the question or repeats an earlier claim.
+    The subject gets a note if the verdict `subject` says that the claim is about another subject
+    than the question, or repeats an earlier claim.
     """
     reasons = (REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values())
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []

@@ -1,4 +1,4 @@
-"""Plotly figures of metrics, one function each, in Okabe–Ito colours for colour-blind readers."""
+"""Plotly figures of metrics, one function per figure, in colours for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARES = {*RATES, *hacks.SHARES} - {"sentences_per_fact"}
 
 
 def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
-    """Write each figure as an HTML page into `folder` and return the paths.
+    """Write each figure as an HTML page into `folder` and return the paths of the pages.
 
     The folder also gets plotly's script, so that the pages work without a network.
     """
@@ -40,8 +40,8 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
 def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot stacked shares of outcomes: one panel per tier of questions, one bar per policy.
 
-    The tier of a question says how often the training data states its facts or, for real facts, how
-    large the population of the country or city is.
+    The tier of a question says how often the training data states its facts. For real facts, it
+    says how large the population of the country or city is.
 
     Args:
         reports: label of a policy -> its evaluation report.
@@ -67,7 +67,11 @@ def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -
 
 
 def side_by_side(titles: Sequence[str], spacing: float = 0.04) -> Figure:
-    """Return a figure with one empty panel per title, side by side, which share the y axis."""
+    """Return a figure with empty panels in one row, one for each title, with a common y axis.
+
+    Args:
+        spacing: space between panels, as a share of the figure's width.
+    """
     from plotly.subplots import make_subplots
 
     return make_subplots(
@@ -82,13 +86,13 @@ def stack_outcomes(
     shares: Mapping[str, Sequence[float | None]],
     hover: str = "%{x}",
 ) -> None:
-    """Add stacked bars of correct, abstained and hallucinated shares to a panel of a figure.
+    """Add stacked bars of correct, abstained and hallucinated shares to one panel of a figure.
 
     Args:
         column: number of the panel, from 1.
         x: label of each bar.
-        shares: "accuracy", "abstention" and "hallucination" -> the share for each bar.
-        hover: plotly's template for the text that begins the hover label.
+        shares: "accuracy", "abstention" and "hallucination" -> the share in each bar.
+        hover: plotly's template for the first part of the hover label.
     """
     from plotly.graph_objects import Bar
 
@@ -121,7 +125,7 @@ def over_steps(
 ) -> Figure:
     """Plot training metrics over steps: a panel for each metric, a line for each run.
 
-    A metric without a value in any row gets no panel.
+    A metric that has no value in any row gets no panel.
 
     Args:
         runs: label of a run -> its rows, each with a `step`, as in metrics.jsonl.
@@ -270,9 +274,9 @@ def _distance(low: float | None, high: float | None) -> float | None:
 def styled(
     figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True, **layout: Any
 ) -> Figure:
-    """Change a figure to the common style of all figures, and return it.
+    """Apply the common style to a figure and return it.
 
-    The title is at the top of the figure and the legend at the bottom, outside the panels. Without
+    The title is at the top of the figure. The legend is at the bottom, outside the panels. Without
     a `width`, a figure is as wide as the notebook's cell or the page.
 
     Args:

@@ -24,9 +24,12 @@ SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 
 
 def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
-    """Plot shares of outcomes by how many training documents state the fact, one panel per policy.
+    """Plot shares of outcomes by exposure, one panel per policy.
 
-    `results` maps the label of a policy to the result of `workbench probe` on the bench "tiny".
+    The exposure of a question is the number of training documents that state its rarest fact.
+
+    Args:
+        results: label of a policy -> result of `workbench probe` on the bench "tiny".
     """
     figure = side_by_side([*results])
     for column, result in enumerate(results.values(), 1):
@@ -48,7 +51,8 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
 def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot the outcomes of the majority answer of k samples against k, one panel per policy.
 
-    `results` maps the label of a policy to the result of `workbench probe`.
+    Args:
+        results: label of a policy -> result of `workbench probe`.
     """
     tables = [result["majority"] for result in results.values()]
     figure = _by_samples(results, tables, OUTCOME_COLOURS, OUTCOME_NAMES)
@@ -58,7 +62,10 @@ def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
 def label_agreement(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot precision and recall of the label "out of knowledge" against k, one panel per policy.
 
-    The closed world knows which questions are out of knowledge. For `results`, see `boundary_map`.
+    The label comes from k samples. The closed world knows which questions are out of knowledge.
+
+    Args:
+        results: label of a policy -> result of `workbench probe` on the bench "tiny".
     """
     tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
     colours = dict(zip(("precision", "recall"), RUN_COLOURS, strict=False))
@@ -111,8 +118,11 @@ def _by_samples(
 def risk_coverage(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot risk against coverage of the majority answers, one line per policy.
 
-    At coverage c, only the share c of the most confident answers is given. Risk is the share of
-    these that are wrong. `results` maps the label of a policy to the result of `workbench probe`.
+    At coverage c, only the share c of the most confident answers is given. Risk is the share of the
+    given answers that are wrong.
+
+    Args:
+        results: label of a policy -> result of `workbench probe`.
     """
     from plotly.graph_objects import Figure, Scatter
 

@@ -22,8 +22,10 @@ TITLES = {  # share that `metrics.hacks` computes -> title of its panel
 def hack_shares(runs: Mapping[str, Sequence[JsonMapping]]) -> "Figure":
     """Plot the signs of reward hacking over training steps: a panel per sign, a line per run.
 
-    `runs` maps the label of a run to the result of `metrics.hacks.hacks`. A sign without a value in
-    any row gets no panel.
+    A sign that has no value in any row gets no panel.
+
+    Args:
+        runs: label of a run -> result of `metrics.hacks.hacks`.
 
     Raises:
         WorkbenchError: a row has no step.

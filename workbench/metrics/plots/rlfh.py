@@ -53,7 +53,9 @@ def figures(
 def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 4: the distribution of accuracy over responses that were not refused.
 
-    Each of `rows` has the responses of one policy, and `names` the policies' labels.
+    Args:
+        rows: the responses of each policy.
+        names: the label of each policy.
     """
     from plotly.graph_objects import Bar, Figure
 
@@ -73,7 +75,11 @@ def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> 
 def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 5: the joint distribution of accuracy and number of claims.
 
-    Each of `rows` has the responses of one policy and gets its own panel.
+    Each policy has its own panel.
+
+    Args:
+        rows: the responses of each policy.
+        names: the label of each policy.
     """
     from plotly.graph_objects import Histogram2d
 
@@ -177,17 +183,23 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
     """Plot RLFH's figure 9: truthfulness against helpfulness, a line per run, a point per step.
 
-    `runs` maps the label of a run to its rows.
+    Truthfulness is the mean accuracy of responses, and helpfulness is their mean number of claims.
+
+    Args:
+        runs: label of a run -> its rows.
     """
     return _trade_off(tables.trade_off(runs), list(runs))
 
 
 def trade_off_in_training(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
-    """Plot RLFH's figure 9 from the training metrics of runs.
+    """Plot RLFH's figure 9 (see `trade_off`) from the metrics that runs logged in training.
 
-    `runs` maps the label of a run to rows with `step`, `claims_correct` and `claims_wrong`, which
-    are mean numbers of claims per response. Unlike in `trade_off`, refusals count as responses
-    without claims, and claims that are neither correct nor wrong do not count.
+    Unlike in `trade_off`, refusals count as responses without claims, and claims that are neither
+    correct nor wrong do not count.
+
+    Args:
+        runs: label of a run -> rows with `step`, `claims_correct` and `claims_wrong`. The last two
+            are mean numbers of claims per response.
     """
     points = [
         {
@@ -239,8 +251,8 @@ def _trade_off(points: Sequence[JsonMapping], runs: Sequence[str]) -> Figure:
 def _around(values: Sequence[float], least: float) -> list[float] | None:
     """Return an axis range [low, high] with a margin of at least `least` around the values.
 
-    The margin keeps small differences from looking large. `low` is at most slightly negative. None
-    without values.
+    The margin keeps small differences from looking large. For values that are not negative, `low`
+    is at most slightly below 0. Return None without values.
     """
     if not values:
         return None
