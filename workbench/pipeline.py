@@ -98,8 +98,8 @@ def assemble(
 ) -> Grade:
     """Return a function that grades a batch of responses with the named checks of one judge.
 
-    It returns one row per response, with verdicts and rewards; see `grade`. Claims are extracted
-    only if a check needs them.
+    The returned function gives one row per response, with verdicts and rewards; see `grade`. Claims
+    are extracted only if a check needs them.
 
     Args:
         checks: the functions that the judge offers.
@@ -175,9 +175,9 @@ def _with_gold(outcome: Verify) -> Verify:
 
 
 def rescore(feedback: Feedback, rewards: Mapping[str, RewardFn]) -> Feedback:
-    """Return the row with new `rewards`, computed from its claims and verdicts without a judge.
+    """Return `feedback` with new rewards, computed from its stored claims and verdicts.
 
-    They replace rewards with the same names. Other rewards of the row are kept.
+    No judge is called. Rewards with the names in `rewards` are replaced; all others are kept.
     """
     new = {name: _reward(name, score, feedback) for name, score in rewards.items()}
     return replace(feedback, rewards={**feedback.rewards, **new})

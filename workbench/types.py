@@ -101,7 +101,7 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a step failed for one response. Rewards that need the step's result are None, not 0."""
+    """Reason why a step failed for one response. Rewards that need this step are None, not 0."""
 
     stage: str  # "extract", "verify", "judge", "reward", …
     kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
@@ -155,12 +155,12 @@ class Question:
 
     @property
     def dated_text(self) -> str:
-        """The question's text; if `meta["query_time"]` is set, also a line "Query time: …"."""
+        """The question's text, then a line "Query time: …" if `meta["query_time"]` is set."""
         time = self.meta.get("query_time")
         return f"{self.text}\nQuery time: {time}" if time else self.text
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the prompt as chat messages: the system prompt, if any, passages and question."""
+        """Return the prompt as chat messages: system prompt (if any), passages and question."""
         several = len(self.passages) > 1
         materials = "".join(
             f"[{number}] {passage.text} " if several else f"{passage.text} "
@@ -189,11 +189,10 @@ class Response:
         ref_logprobs: (T) log-probability of each sampled token, under the reference policy.
         values: (T) the critic's value estimate before each token.
         advantages: (T) the advantage of each token, as used in the loss.
-        ratios: (T) each token's probability at the last update / its probability when sampled.
+        ratios: (T) each token's probability at the last update / its probability at sampling.
         finish: "stop", or "length" if the response was cut off.
         source: the tokens are "sampled", "encoded" from the text, or the text's "words" (no ids).
-        prefill: an opening tag that ends the prompt, such as "<think>\\n", so that `text` begins
-            inside it; "" if there is none.
+        prefill: opening tag at the end of the prompt, such as "<think>\\n"; "" if there is none.
         given_claims: claims to verify, from the input; None to extract claims. Not stored.
     """
 
@@ -291,7 +290,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Cost:
-    """Requests, tokens and seconds that judging took."""
+    """Cost of judging: requests, tokens and seconds."""
 
     calls: int = 0  # requests to a judge, without cached ones
     cached: int = 0  # replies from the cache
@@ -354,7 +353,7 @@ class Feedback:
 
     Attributes:
         sentences: the span of each sentence in the response's text.
-        rewards: method's name -> reward; "trl:NAME" or "verl:NAME" for one that a trainer logged.
+        rewards: method's name -> reward. A trainer's logged rewards are "trl:NAME", "verl:NAME".
         error: why claims could not be extracted; None if extraction did not fail.
         passages: search results. They are stored in another file, so `from_row` leaves them empty.
     """
@@ -369,8 +368,9 @@ class Feedback:
     passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
-        """Return the first verdict on `target`, such as "claim:0", or None if there is no verdict.
-        If `aspect` is given, only verdicts of this aspect count.
+        """Return the first verdict on a target, such as "claim:0"; None if there is no verdict.
+
+        If `aspect` is given, verdicts of other aspects are ignored.
         """
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
@@ -399,7 +399,7 @@ class Feedback:
 
     @staticmethod
     def from_row(row: JsonMapping, question: Question) -> Feedback:
-        """Return the feedback that `to_row` stored. The id of `question` is row["question_id"]."""
+        """Return the feedback that `to_row` stored in `row`; `question` is the row's question."""
         tokens = row["tokens"]
         stats: JsonObject = {name: tuple(tokens.get(name, ())) for name in TOKEN_STATS}
         response = Response(
@@ -482,9 +482,9 @@ class Checks:
             response?), "claim_checklist" (is a claim in the checklist?), "out_of_knowledge" (does
             the policy lack the answer?); from reward models: "truth", "factuality", "general".
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
-        recognise: returns a question with the reference data that the judge has for it, such as
-            gold answers; None if the judge has no reference data.
-        write: writes answers with an outline (FoRAG) from passages; None if it cannot do this.
+        recognise: adds the judge's reference data, such as gold answers, to a question; None if the
+            judge has no reference data.
+        write: writes outlined answers (FoRAG) from passages; None if the judge cannot do this.
     """
 
     extract: Extract

@@ -1,13 +1,13 @@
-"""Load questions from public data sets by name, and from JSONL, JSON, CSV, TSV, Parquet or text
-files.
+"""Load questions from public data sets, by name, and from local files.
 
     load("nq_open", limit=100)  # from the hub
     load("SelfAware.json")  # a local file, whose schema is recognised
     load("mine.csv", mapping={"question": "prompt", "answers": "gold"})
 
-`workbench.data.sets` lists the data sets. The `meta` of a question has these keys:
+Files may be JSONL, JSON, CSV, TSV, Parquet or text. `workbench.data.sets` lists the data sets. The
+`meta` of a question has these keys:
 
-* `source`: name of the data set.
+* `source`: name of the data set; "file" for a file of another source.
 * `split`: "rl", "validation" or "test", by a hash of the question's id.
 * `answerable`, only if the data set labels it: whether the question has an answer. If it is False,
   abstention is correct.
@@ -50,7 +50,7 @@ def load(
         split: for a hub data set, one of its splits; None for its default. For a file, "rl",
             "validation" or "test" (see `split_of`); None for all questions.
         limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
-        mapping: names of columns, such as `{"question": "prompt"}`, for the fields in `FIELDS`.
+        mapping: field (one of `FIELDS`) -> name of its column, such as `{"question": "prompt"}`.
             "a.b" is the key b of the object in column a. None if the columns have known names.
         schema: name of the data set whose columns a file has; None to recognise the columns.
         passages: False drops the passages, so that the policy answers from memory.
@@ -120,8 +120,8 @@ def split_of(identity: str) -> str:
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:
     """Return a random sample of `n` questions, or all if there are fewer, in their original order.
 
-    The questions with the smallest hashes of `seed` and id are selected, so samples of overlapping
-    sets overlap.
+    The questions with the `n` smallest hashes of `seed` and id are selected. So the selection does
+    not depend on the order of the questions.
 
     Raises:
         WorkbenchError: `n` is less than 1.
@@ -155,7 +155,7 @@ def data_set(name: str) -> DataSet:
 
 
 def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records, str | None]:
-    """Return the records of a hub data set, and the name of their schema; None if not known."""
+    """Return the records of a hub data set, and the name of their schema (None if unknown)."""
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
         return read_hub(repository, config or None, split or "train", name=name), schema

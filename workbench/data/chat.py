@@ -44,17 +44,18 @@ user\n  (?m:^)user\n  \nmodel\Z
 def text_of(value: Any, role: str) -> str | None:
     """Return the text of a prompt (role "user") or of a completion (role "assistant").
 
-    If `value` is a list of messages, the last non-empty message of this role is returned. If it is
-    a prompt that a chat template wrote, its last user turn is returned. Any other text is returned
-    unchanged.
+    * From a list of messages: the last non-empty message of this role.
+    * From a prompt that a chat template wrote (only for role "user"): the last user turn.
+    * From any other text: the unchanged text.
 
     Args:
-        value: a text, or a list of messages `{"role": …, "content": …}`, which may be written as
-            text. A content may be a list of parts.
+        value: a text, or a list of messages `{"role": …, "content": …}`. The list may be encoded as
+            text (JSON). The content of a message may be a list of parts.
         role: "user" or "assistant".
 
     Returns:
-        None if the value is neither a text nor a conversation with a message of this role.
+        The text; None if the value is neither a text nor a conversation with a message of this
+        role.
     """
     messages = container(value)
     messages = [messages] if isinstance(messages, Mapping) else messages

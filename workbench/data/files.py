@@ -40,7 +40,8 @@ def read_records(path: Path) -> Records:
     The location is a text for error messages, such as "mine.jsonl:12".
 
     Raises:
-        WorkbenchError: the file cannot be read, or a row is malformed (the message names its line).
+        WorkbenchError: the file cannot be read, or a row is malformed. The message has the row's
+            location.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if suffix_of(file) in READABLE)
@@ -68,10 +69,11 @@ def suffix_of(path: Path) -> str:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedReader]:
-    """Open a text file for reading as bytes, and decompress it if it ends in .gz or .bz2.
+    """Context manager that opens a text file as bytes, and decompresses .gz and .bz2 files.
 
     Raises:
-        WorkbenchError: the file cannot be read, the archive is broken, or it is not UTF-8 text.
+        WorkbenchError: the file cannot be read, the archive is broken, or the first bytes are those
+            of UTF-16 text or of another compressed format.
     """
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
@@ -88,14 +90,15 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 
 
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
-    """Return `(unit, rows)` of a file. Rows are pairs `(number, row)`, numbered from 1.
+    """Return `(unit, rows)` of a file, where `rows` is an iterator over `(number, row)`.
 
-    The unit says what is numbered: "line", "record" or "row". `row` is a JSON object, or an error
-    message if it cannot be read.
+    The numbers start at 1. The unit says what they count: "line", "record" or "row". A row is a
+    JSON object; if it cannot be read, it is an error message (text).
 
     Args:
         skip: rows with a number up to `skip` are left out.
-        columns: columns to read from a Parquet file, if it has one of them; () for all columns.
+        columns: columns to read from a Parquet file; () for all columns. Names that the file does
+            not have are ignored; if it has none, all columns are read.
 
     Raises:
         WorkbenchError: the file cannot be read. Iterating over the rows may also raise this error.
@@ -214,10 +217,11 @@ def _object(line: bytes) -> JsonObject | str:
 
 
 def _table(path: Path, delimiters: str, skip: int) -> Iterator[Row]:
-    """Yield `(number of its last line, row)` for each row below the header of a CSV or TSV file.
+    """Yield (line number, row) for each row below the header of a CSV or TSV file.
 
-    The delimiter is the character of `delimiters` that divides the header into most columns.
-    Quotes enclose values. In some tab-separated files they are ordinary text (see `_is_quoted`).
+    The number is that of the row's last line. The delimiter is the character of `delimiters` that
+    divides the header into most columns. Quotes enclose values, except in some tab-separated files,
+    where they are ordinary text (see `_is_quoted`).
     """
     csv.field_size_limit(2**31 - 1)  # the default of 131,072 is too small for some passages
     with open_bytes(path) as file:
@@ -253,7 +257,7 @@ def _decode_lines(file: BufferedReader) -> Iterator[str]:
 def _is_quoted(path: Path) -> bool:
     """Return whether quotes enclose values in a tab-separated file.
 
-    True if a parser that treats quotes in this way finds equally many values in all rows.
+    This is so if all rows have the same number of values when quotes are read in this way.
     """
     with open_bytes(path) as file, suppress(csv.Error):
         rows = csv.reader(_decode_lines(file), delimiter="\t", strict=True)
@@ -301,8 +305,13 @@ def read_hub(
 ) -> Records:
     """Return the records of one split of a hub data set, as `(location, record)`.
 
-    The split is downloaded once and cached. `name` is the data set's name in messages, `file` a
-    single file to read.
+    The split is downloaded once and cached.
+
+    Args:
+        repository: the data set on the hub, such as "owner/name".
+        config: configuration of the data set; None for the default.
+        name: name of the data set in locations and error messages.
+        file: the only file to read; None for all files of the split.
 
     Raises:
         WorkbenchError: the hub cannot be reached, or does not have the data set or the split.

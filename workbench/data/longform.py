@@ -12,9 +12,10 @@ Record = JsonMapping
 
 
 def factscore_bios(record: Record) -> Iterator[Question]:
-    """Yield the request for a biography of one FActScore record (arXiv 2305.14251).
+    """Yield the question of one FActScore record: a request for a biography (arXiv 2305.14251).
 
-    A record has `topic` and `input` (FActScore's labelled files), or is a name from a text file.
+    A record of FActScore's labelled files has the fields `topic` and `input`. A record from a text
+    file has only a person's name, in `text`.
     """
     topic = str(record["topic"] if "topic" in record else record["text"]).strip()
     text = (
@@ -28,7 +29,7 @@ def factscore_bios(record: Record) -> Iterator[Question]:
 def longfact(record: Record) -> Iterator[Question]:
     """Yield the question of one LongFact record (arXiv 2403.18802).
 
-    The data set's canary string forbids training on it.
+    The questions are only for evaluation: the data set's canary string forbids training.
     """
     yield Question("", str(record["prompt"]).strip(), kind="long_form")
 
@@ -36,7 +37,8 @@ def longfact(record: Record) -> Iterator[Question]:
 def eli5(record: Record) -> Iterator[Question]:
     """Yield the question of one ELI5 record (arXiv 1907.09190).
 
-    The question is the post's title and text. The answer with the most votes is the reference.
+    The question is the post's title and text. The answer with the most votes becomes the reference
+    answer.
     """
     answers = record["answers"]
     texts, scores = (
@@ -53,7 +55,7 @@ def eli5(record: Record) -> Iterator[Question]:
 def webglm_qa(record: Record) -> Iterator[Question]:
     """Yield the question of one WebGLM-QA record (arXiv 2306.07906).
 
-    The data set's `references` become the passages, its `answer` the reference answer.
+    The record's field `references` becomes the passages, its `answer` the reference answer.
     """
     yield Question(
         "",

@@ -1,4 +1,4 @@
-"""Parse lists and objects that a program wrote as text, for example in a column of a CSV file."""
+"""Parse lists and objects that were saved as text, for example in a column of a CSV file."""
 
 import ast
 import json
@@ -18,9 +18,11 @@ _CALL = re.compile(
 def container(value: Any) -> Any:
     """Return the list or object that a text represents: "['a', 'b']" becomes ["a", "b"].
 
-    The text may be JSON, or a value printed by Python, numpy or pandas. Tuples and sets of texts,
-    and arrays, become lists. All other values are returned unchanged, also the texts "(1, 2)" and
-    "{1, 2}", which may be mathematics.
+    The text may be JSON, or a value printed by Python, numpy or pandas. Printed arrays, tuples of
+    texts and sets of texts become lists. A numpy array (not a text) becomes a list, too.
+
+    All other values are returned unchanged. This includes texts such as "(1, 2)" and "{1, 2}",
+    which may be mathematics.
     """
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -43,7 +45,7 @@ def container(value: Any) -> Any:
 
 
 class _WithoutCalls(ast.NodeTransformer):
-    """Replace `array([…])`, `np.str_('…')` and the like by their argument, and nan by None."""
+    """Syntax tree transformer: `array([…])` or `np.str_('…')` → its argument, nan → None."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))

@@ -22,8 +22,8 @@ class Entity:
     """A country or a city.
 
     Attributes:
-        facts: relation, such as "capital" -> accepted forms of its value; for "borders", the names
-            of all neighbours.
+        facts: name of a relation, such as "capital" -> accepted forms of its value. For "borders",
+            these are the names of all neighbours.
         numbers: "population" in people and "area" in km².
     """
 

@@ -25,10 +25,10 @@ TRUTH = {"true": "yes", "false": "no"}
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """Return the texts in `value`, a field of a data set, without empty texts and duplicates.
+    """Return the distinct, non-empty texts in a field of a data set, such as a list of answers.
 
-    The value may be a text or number, a list of these, an answer object such as `{"value": …,
-    "aliases": […]}`, or a list or object that was printed as text. Numbers become texts.
+    The value may be a text, a number, an answer object such as `{"value": …, "aliases": […]}`, or a
+    list of these. Lists and objects may be encoded as text. Numbers become texts.
 
     Raises:
         ValueError: an item is a list, an object without a key of `ANSWER_KEYS`, or an infinite
@@ -88,7 +88,7 @@ def whole_number(row: JsonMapping, name: str) -> int | None:
 def column(row: JsonMapping, name: str) -> object:
     """Return the value in column `name` of a row; "a.b" is the key b of the object in column a.
 
-    A column with the whole name "a.b" has priority.
+    A column that is itself called "a.b" takes precedence.
 
     Raises:
         KeyError: there is no such column.
@@ -105,13 +105,13 @@ def column(row: JsonMapping, name: str) -> object:
 
 
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
-    """Return the row of a table as an object {field: value}, without empty cells.
+    """Return a row of a table as an object {field: value}, without its empty cells.
 
-    An empty "response" is kept. In the fields `STRUCTURED`, lists and objects written as text are
-    parsed.
+    An empty "response" is kept, because a response may be empty. Lists and objects that the table
+    holds as text are parsed in the fields of `STRUCTURED`, such as "claims".
 
     Args:
-        columns: field -> column, where the names differ, such as `{"response": "output"}`.
+        columns: name of a field -> name of its column, if they differ: `{"response": "output"}`.
     """
     named = dict(row)
     for name, wanted in columns.items():
@@ -147,8 +147,10 @@ def passage_id(title: str, text: str) -> str:
 def passage(value: object, title: object = "") -> Passage:
     """Convert a text, a list of sentences or an object `{"title": …, "text": …}` to a passage.
 
-    `title` is the title for a text or a list of sentences. The title in an object is optional. The
-    passage's id is a hash of its content.
+    The passage's id is a hash of its title and text.
+
+    Args:
+        title: the title of a text or of a list of sentences. An object has its own, optional title.
 
     Raises:
         ValueError: the value has another form.
@@ -166,10 +168,10 @@ def passage(value: object, title: object = "") -> Passage:
 
 
 def passages(value: object) -> tuple[Passage, ...]:
-    """Convert a list of values, or a single value, to passages; `passage` converts each value.
+    """Convert a value or a list of values to passages, with `passage` for each value.
 
-    A list may be written as text. None gives (). Duplicates and passages without a letter or digit
-    are dropped.
+    The list may be encoded as text. None gives (). Duplicates, and passages without a letter or
+    digit, are dropped.
 
     Raises:
         ValueError: a value has another form.
@@ -183,10 +185,13 @@ def passages(value: object) -> tuple[Passage, ...]:
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:
     """Convert a row in the workbench's schema to a question.
 
+    The answers "true" and "false" become "yes" and "no", unless the question contains one of these
+    words.
+
     Args:
         record: the row, with the optional fields `answers` (or `answer`), `title`, `passages`,
-            `checklist` and `kind`. The answers "Paris" mean ["Paris"].
-        identity: id of the question, or "".
+            `checklist` and `kind`. A single text as `answers` is one answer.
+        identity: id of the question, or "" if it has no id.
         text: the question as a text or a conversation; see `workbench.data.chat`.
 
     Raises:
@@ -237,15 +242,15 @@ def short_question(
     answerable: bool | None = None,
     meta: JsonMapping | None = None,
 ) -> Question:
-    """Return a question with short answers; `workbench.data.sets` lists the rules.
+    """Return a question with short answers, by the rules in `workbench.data.sets`.
 
     Args:
         answers: accepted forms of the answer.
         identity: the question's id; None or "" if the data set has no ids.
         materials: the passages.
         kind: kind of the question; "" to infer it from the answers.
-        answerable: whether the question has an answer; None if unknown. It is stored in `meta`.
-            If False, the answers are dropped and the kind is "unanswerable".
+        answerable: whether the question has an answer; None if unknown. It is stored in `meta`. If
+            False, the answers are dropped and the kind is "unanswerable".
         meta: other entries of `meta`; entries with the value None are dropped.
     """
     if answerable is False:
@@ -258,9 +263,9 @@ def short_question(
 
 
 def plain(record: JsonMapping) -> list[Question]:
-    """Return the question of a record in the workbench's own schema, as a list with one item.
+    """Convert a record in the workbench's own schema to a list with its one question.
 
-    Only "question" is required; "id" and the fields of `question_of` are optional.
+    Only "question" is required. "id" and the fields of `question_of` are optional.
     """
     identity = record.get("id")
     return [question_of(record, "" if identity is None else str(identity), record["question"])]

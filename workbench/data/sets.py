@@ -3,8 +3,9 @@
 A record comes from the authors' file or from the hub's copy. Rules for all data sets:
 
 * A question's id is "" if the data set has no ids.
-* One of the `answers` is enough. They are forms of one answer; in NQ-open and WebQuestions, several
-  correct answers.
+* The `answers` are alternatives, and one of them is enough. They are forms of one answer, except in
+  NQ-open and WebQuestions, which have several correct answers. For the kind "list", `answers` are
+  the items of the list.
 * The `kind` is "yes_no" if the gold answer is yes or no. CRAG also has "false_premise" and "list".
 * A question without an answer has the kind "unanswerable", no answers, and `answerable: False` in
   its `meta`.
@@ -25,18 +26,18 @@ Reader = Callable[[JsonMapping], Iterable[Question]]
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set and its schema.
+    """A data set, with its columns, its source and the function that reads its records.
 
     Attributes:
         read: converts one record to questions.
-        columns: lists of columns, such as "question, answer". A record must have all columns of
-            one list.
-        own: lists of columns by which a file is recognised as this data set.
+        columns: alternative lists of columns, such as "question, answer". A record must have all
+            columns of one list.
+        own: like `columns`; these columns distinguish a file of this data set from other files.
         hub: repository on the hub, or "".
         split: default split on the hub.
-        file: the file to read in `hub`; None for all files of the split.
+        file: the only file to read from the repository `hub`; None for all files of the split.
         home: address from which to download the file if there is no hub copy.
-        evaluation_only: whether the authors forbid training on it.
+        evaluation_only: whether the authors forbid training on the data set.
     """
 
     name: str
@@ -51,11 +52,11 @@ class DataSet:
     evaluation_only: bool = False
 
     def fits(self, record: JsonMapping) -> bool:
-        """Return whether a record has all columns of one list in `columns`."""
+        """Return whether a record has all columns of at least one list in `columns`."""
         return _has_one(record, self.columns)
 
     def recognises(self, record: JsonMapping) -> bool:
-        """Return whether a record fits, and has all columns of one list in `own`."""
+        """Return whether a record fits, and also has all columns of at least one list in `own`."""
         return self.fits(record) and _has_one(record, self.own)
 
 

@@ -50,8 +50,8 @@ def _context(context: Any) -> tuple[Passage, ...]:
 def musique(record: Record) -> Iterator[Question]:
     """Yield the question of one MuSiQue record (arXiv 2108.00573).
 
-    In the full version, some questions lack a supporting paragraph. Their `meta["answerable"]` is
-    False.
+    In the full version of the data set, some questions lack a supporting paragraph. For these
+    questions, `meta["answerable"]` is False.
     """
     paragraphs = record["paragraphs"]
     supporting = [item["title"] for item in paragraphs if item.get("is_supporting")]
@@ -69,11 +69,11 @@ def musique(record: Record) -> Iterator[Question]:
 
 
 def squad(record: Record) -> Iterator[Question]:
-    """Yield the questions of one record of SQuAD 1.1, SQuAD 2.0 (arXiv 1806.03822) or XQuAD (arXiv
-    1910.11856).
+    """Yield the questions of one SQuAD 1.1, SQuAD 2.0 or XQuAD record.
 
-    The record is an article with its paragraphs (the authors' file) or one question (the hub's
-    copy). Only SQuAD 2.0 has questions that their paragraph does not answer.
+    A record is an article with its paragraphs (the authors' file) or one question (the hub's copy).
+    Only SQuAD 2.0 has questions that their paragraph does not answer. Sources: arXiv 1806.03822
+    (SQuAD 2.0), 1910.11856 (XQuAD).
     """
     if "paragraphs" not in record:
         yield _squad(record, record["context"], record.get("title") or "")
@@ -103,8 +103,11 @@ def nq_open(record: Record) -> Iterator[Question]:
 def webquestions(record: Record) -> Iterator[Question]:
     """Yield the question of one WebQuestions record (Berant et al. 2013).
 
-    The record has the columns `qId, qText, answers`, those of the hub (`url, question, answers`) or
-    those of the first release (`utterance, targetValue`).
+    The record has one of three sets of columns:
+
+    * `qId, qText, answers`;
+    * `url, question, answers`, in the hub's copy;
+    * `utterance, targetValue`, in the first release.
     """
     if "utterance" in record:  # with answers such as '(list (description "…"))'
         target = re.findall(r'\(description (?:"([^"]*)"|([^()"]+))\)', record["targetValue"])
@@ -119,9 +122,10 @@ def webquestions(record: Record) -> Iterator[Question]:
 def crag(record: Record) -> Iterator[Question]:
     """Yield the question of one CRAG record (arXiv 2406.04744), tasks 1 and 2.
 
-    If the premise of a question is false, its gold answer is "invalid question". An answer of the
-    type "set" is split, "a; b" -> ["a", "b"], unless there are alternative answers *(ours)*. The
-    passages are the snippets of the search results.
+    * If the question has a false premise, its gold answer is "invalid question".
+    * If the question's type is "set", its answer becomes a list: "a; b" -> ["a", "b"]. An answer
+      with alternatives is not split *(ours)*.
+    * The snippets of the search results become the passages.
     """
     type_, answer = record.get("question_type"), str(record["answer"]).strip()
     alternatives = strings(record.get("alt_ans"))
@@ -178,7 +182,7 @@ def chinese_simpleqa(record: Record) -> Iterator[Question]:
 def selfaware(record: Record) -> Iterator[Question]:
     """Yield the question of one SelfAware record (arXiv 2305.18153).
 
-    `meta["answerable"]` says whether the question has an answer.
+    `meta["answerable"]` is False if the question has no answer, else True.
     """
     identity = record.get("question_id")
     yield short_question(
@@ -195,10 +199,10 @@ def _true(value: object) -> bool:
 
 
 def truthfulqa(record: Record) -> Iterator[Question]:
-    """Yield the question of one TruthfulQA record (arXiv 2109.07958), for generation.
+    """Yield the question of one record of TruthfulQA's generation task (arXiv 2109.07958).
 
-    The gold answers are the best answer and then the other correct answers. The incorrect answers
-    are in `meta["incorrect_answers"]`.
+    The gold answers are the best answer, followed by the other correct answers. The incorrect
+    answers are in `meta["incorrect_answers"]`.
     """
     row = {key.lower().replace(" ", "_"): value for key, value in record.items()}
 

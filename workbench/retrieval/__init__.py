@@ -4,9 +4,11 @@
 * `open_index(NAME).search(queries, k, titles=…)` searches it.
 * `from_passages(passages).search(queries, k)` searches a few passages in memory.
 
-Both search methods have the type `Search`, which verifiers take as an argument. Chinese, Japanese
-and Thai texts are split into words by packaged dictionaries. Limits: Korean particles are not
-removed, traditional and simplified characters do not match, and all words are stemmed as English.
+Both search methods have the type `Search`. Packaged dictionaries split Chinese, Japanese and Thai
+texts into words.
+
+Limits: Korean particles are not removed. Traditional Chinese does not match simplified Chinese. All
+words are stemmed as English.
 """
 
 from workbench.retrieval.build import build_index

@@ -1,10 +1,11 @@
-"""Build an index from pages in resumable steps.
+"""Build an index from pages in steps, so that a stopped build can be resumed.
 
-The file `index.json` is the index's *card*: it has the settings and says whether the index is
-complete. `build.sqlite` stores the state of the build, in one transaction per step: the position in
-the source, hashes of the pages read so far, and the unreadable rows. A step's passages are written
-before its transaction. A resumed build deletes passages without a transaction, so that each passage
-is stored once.
+The file `index.json` is the *card* of the index: its settings, and whether the index is complete.
+The database `build.sqlite` has the state of the build: the position in the source, hashes of the
+pages read so far, and the unreadable rows.
+
+A step first writes its passages, then commits the state. A resumed build deletes passages that were
+written after the last commit, so each passage is stored once.
 """
 
 import contextlib
@@ -51,7 +52,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of an index: words per passage and the encoder of its vectors, if any."""
+    """Settings of an index: maximum words per passage, and the encoder for vectors (or None)."""
 
     words: int
     encoder: str | None
@@ -67,15 +68,16 @@ def build_index(
 ) -> JsonObject:
     """Build an index, or resume an unfinished build; return the content of its `index.json`.
 
-    A complete index of the same source and settings is left as it is.
+    If the index is already complete, with the same source and settings, nothing is built.
 
     Args:
         name: a name under `root`, or a path.
-        source: what `open_source` takes: a file, a folder, `hf:DATASET` or `world`.
+        source: an argument for `open_source` (a file, a folder, `hf:DATASET` or `world`), or its
+            result.
         encoder: sentence-transformers model for vectors; None builds an index for text search only.
         words: maximum number of words of a passage; 0 makes each page one passage.
-        progress: called with the phase ("reading" or "indexing"), the number of rows read, and
-            the number of passages so far.
+        progress: called with the phase ("reading" or "indexing"), the number of rows read, and the
+            number of passages so far.
 
     Raises:
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or
@@ -213,7 +215,8 @@ def _steps(
 ) -> Iterator[tuple[list[JsonObject], int]]:
     """Yield (passages, number of the last row read) for each step of a build.
 
-    A step has about `STEP` passages, or `STEP_ENCODED` with vectors. It never ends within a page.
+    A step has about `STEP` passages, or `STEP_ENCODED` if the index has vectors. It ends at the end
+    of a page.
     """
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
@@ -258,11 +261,13 @@ def _arrow(rows: list[JsonObject], encoder: str | None) -> "pyarrow.Table":
 
 
 def _finish(table: "Table", vectors: int) -> None:
-    """Compact the table and create its search indexes. A resumed build calls it again.
+    """Compact the table and create its search indexes. A resumed build calls this function again.
 
-    `vectors` is the number of vectors. Words are segmented by ICU, which is compiled in, so nothing
-    is downloaded. Stop words are kept: a band may be called The Who. Positions are not stored, so
-    there is no phrase search.
+    ICU splits the texts into words; it is part of LanceDB, so nothing is downloaded. Stop words are
+    kept: a band may be called The Who. Positions are not stored, so there is no phrase search.
+
+    Args:
+        vectors: number of vectors; 0 if the index has no vectors.
     """
     from lancedb.index import FTS, BTree, IvfRq
 
@@ -279,7 +284,7 @@ def _finish(table: "Table", vectors: int) -> None:
 
 
 class _State:
-    """The progress of a build in SQLite. If the process is killed, the last `commit` remains.
+    """The state of a build, in SQLite. If the process is killed, the last `commit` remains.
 
     `state[name]` is a count, such as "pages" or "row"; 0 if it was never set.
     """
@@ -297,10 +302,13 @@ class _State:
         return self._counts.get(name, 0)
 
     def admit(self, number: int, page: Page | str) -> Page | None:
-        """Count a page, and return it if it has text and is new; else return None.
+        """Count a page, and return it if it has text and is new; otherwise return None.
 
-        If a row cannot be read, `page` is the reason as text, and the row counts as failed. A page
-        also counts as failed if an earlier page has the same id and another text.
+        A page counts as failed if an earlier page has the same id and another text.
+
+        Args:
+            page: the page; for a row that cannot be read, the reason as text. Such a row counts as
+                failed.
         """
         kind = "failed" if isinstance(page, str) else self._kind(page)
         self._counts[kind] = self[kind] + 1
@@ -338,7 +346,7 @@ class _State:
 
 
 def _hash(value: str) -> int:
-    """Return an 8-byte hash.
+    """Return an 8-byte hash of a text.
 
     With 20 million pages (two hashes each), about one build in 20,000 has a collision.
     """

@@ -1,4 +1,4 @@
-"""Encode text with a sentence-transformers model, by public name or local folder."""
+"""Encode texts as vectors with a sentence-transformers model from the hub or a local folder."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -21,7 +21,10 @@ BATCH = 32  # texts
 
 
 def encoder_name(name: str | None) -> str | None:
-    """Return an encoder's name for an index's card: "none" → None, a folder → its absolute path."""
+    """Return the name under which an index stores its encoder; None for None, "" or "none".
+
+    A local folder is stored as its absolute path; any other name is unchanged.
+    """
     if name in (None, "", "none"):
         return None
     return str(Path(name).resolve()) if Path(str(name)).is_dir() else name
@@ -33,8 +36,9 @@ def load_encoder(name: str) -> Encode:
 
     The packaged MiniLM and local folders need no network.
 
-    Raises WorkbenchError if sentence-transformers is not installed, the model is not found or is
-    stored as a pickle, or the packaged weights were changed.
+    Raises:
+        WorkbenchError: sentence-transformers is not installed, the model is not found or is stored
+            as a pickle, or the packaged weights were changed.
     """
     try:
         from sentence_transformers import SentenceTransformer

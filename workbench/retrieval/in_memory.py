@@ -15,12 +15,13 @@ K1, B = 1.2, 0.75  # BM25's usual constants (Robertson and Zaragoza 2009)
 class Search(Protocol):
     """The type of a search function, such as `Index.search` and `from_passages(...).search`.
 
-    A search returns, for each query, a list of at most `k` passages, best first. `titles[i]` limits
-    query i to the pages with this title, or with one of several titles joined by `;`. None or ""
-    searches all pages.
+    For each query, a search returns a list of at most `k` passages, best first.
 
-    A text search returns only passages that share a word with the query. With a title, it also
-    returns the other passages of the title's pages, with score 0.
+    A title limits a query to the pages with this title: `titles[i]` is the title for query i.
+    Several titles are joined by ";". Without a title (None or ""), all pages are searched.
+
+    A text search returns only passages that share a word with the query. If a title limits the
+    query, the other passages of the title's pages follow, with score 0.
     """
 
     def __call__(
@@ -29,7 +30,7 @@ class Search(Protocol):
 
 
 class InMemoryIndex:
-    """A search index in memory that ranks passages by BM25; ties keep the original order."""
+    """Search index in memory that ranks passages by BM25. Ties keep the original order."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = list(passages)
@@ -49,9 +50,9 @@ class InMemoryIndex:
     def search(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
     ) -> list[list[Passage]]:
-        """Return the best `k` passages for each query; see `Search`.
+        """Return the best `k` passages for each query; see `Search` for `titles`.
 
-        BM25's word weights (IDF) are from all passages, even if a title limits the query.
+        BM25's word weights (IDF) are computed from all passages, even if a title limits the query.
         """
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]

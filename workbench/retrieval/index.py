@@ -1,4 +1,4 @@
-"""Open a finished index and search it: full text, vectors, or both."""
+"""Open a finished index of passages and search it by text, by vectors, or by both."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ Mode = Literal["text", "dense", "hybrid"]
 
 @dataclass(frozen=True)
 class Index:
-    """A finished index of passages on the disk.
+    """A finished index of passages on disk.
 
     Attributes:
         folder: the LanceDB directory.
-        card: source, settings and counts, as in `index.json`.
+        card: source, settings and counts of the index: the content of `index.json`.
     """
 
     folder: Path
@@ -69,14 +69,13 @@ class Index:
     ) -> list[list[Passage]]:
         """Return the best `k` passages for each query, best first; see `Search` for `titles`.
 
-        Repeated words of a query count once, and words after the first 256 are ignored. The score
-        of a passage depends on `mode`:
+        Repeated words of a query count once, and words after the first 256 are ignored. Passages
+        with equal scores are ordered by id. The score of a passage depends on `mode`:
 
-        * "text": BM25. If a title limits the query, the word weights (IDF) are from its pages.
+        * "text": BM25. If a title limits the query, the word weights (IDF) are computed from the
+          passages of the title's pages.
         * "dense": cosine similarity of the vectors.
-        * "hybrid": Σ 1 / (60 + rank) over the rankings by "text" and by "dense".
-
-        Passages with equal scores are ordered by id.
+        * "hybrid": Σ 1 / (60 + rank), summed over the rankings by "text" and by "dense".
 
         Raises:
             WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode is
@@ -184,8 +183,8 @@ class Index:
         """Return, for each entry of `titles`, the table rows of the passages of the named pages.
 
         The rows have the given columns and are in the order of the pages. An entry may join several
-        titles by ";". A page whose title is equal (except for case, width and white space) takes
-        precedence over a page with the same `title_key`.
+        titles by ";". Pages whose title differs only in case, width or white space are preferred to
+        other pages with the same `title_key`.
         """
         keys = sorted(
             {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
@@ -215,15 +214,16 @@ def _closest(title: str, rows: list[JsonObject]) -> list[JsonObject]:
 
 
 def bag(query: str) -> str:
-    """Return the distinct words of a query, at most `MOST_WORDS`: "to be or to" → "to be or"."""
+    """Return the first 256 distinct words of a query, as a text: "to be or to" → "to be or"."""
     words = clean(query[: 64 * MOST_CHARACTERS]).split()
     return " ".join(list(dict.fromkeys(words))[:MOST_WORDS])[:MOST_CHARACTERS]
 
 
 def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
-    """Return the best `k` passages of several rankings, by reciprocal rank fusion.
+    """Merge several rankings of passages by reciprocal rank fusion, and return the best `k`.
 
-    A passage's score is Σ 1 / (60 + rank) over the rankings (Cormack, Clarke and Büttcher 2009).
+    A passage's score is Σ 1 / (60 + rank), summed over the rankings (Cormack, Clarke and Büttcher
+    2009).
     """
     scores: dict[str, float] = defaultdict(float)
     passages = {}
@@ -244,8 +244,8 @@ def _best(
 ) -> list[Passage]:
     """Return the best `k` passages of a search; equal scores are ordered by id.
 
-    `DEEPER` · k rows are read, because a search returns equal scores in any order. If more rows
-    have the same score, the order is incomplete.
+    A search returns equal scores in any order, so `DEEPER` · k rows are read. If even more rows
+    have the same score, their order is incomplete.
 
     Args:
         read: returns the best rows of the search, at most as many as its argument.
@@ -256,14 +256,20 @@ def _best(
 
 
 def _passage(row: JsonMapping) -> Passage:
-    """Return the passage of a table row; its text is between the title and the NUL in `body`."""
+    """Return the passage in a table row.
+
+    The column `body` has the title, the passage's text and, after a NUL, words for the search.
+    """
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
 def index_folder(name: str | Path, root: Path | str) -> Path:
-    """Return the folder of an index: `name` itself if it is a path, else `root`/`name`.
+    """Return the folder of an index: `root`/`name`, or `name` itself if it is a path.
 
-    Raises WorkbenchError if a name has characters other than letters, digits, "-", "_" and ".".
+    A path has several parts or begins with "./".
+
+    Raises:
+        WorkbenchError: a name has characters other than letters, digits, "-", "_" and ".".
     """
     path = Path(name).expanduser()
     is_path = len(path.parts) > 1 or str(name).startswith(("./", "../"))
@@ -278,9 +284,10 @@ def index_folder(name: str | Path, root: Path | str) -> Path:
 
 
 def read_card(folder: Path) -> JsonObject | None:
-    """Return the card of an index (the content of `index.json`); None if there is no such file.
+    """Return the content of an index's `index.json`; None if there is no such file.
 
-    Raises WorkbenchError if the card is damaged or another version of the workbench wrote it.
+    Raises:
+        WorkbenchError: the file is damaged, or another version of the workbench wrote it.
     """
     if not (folder / CARD).exists():
         return None
@@ -317,8 +324,8 @@ def build_command(folder: Path, source: str, words: int, encoder: str | None) ->
 def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
     """Open a finished index by its name under `root` or by its path.
 
-    Raises WorkbenchError if there is no complete index; the message names the command that
-    builds it.
+    Raises:
+        WorkbenchError: there is no complete index; the message names the command that builds it.
     """
     folder = index_folder(name, root)
     card = read_card(folder)
@@ -338,7 +345,7 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
-    """Return the card (settings and counts) of each index under `root`, with a `name`.
+    """Return the content of `index.json` and the `name` of each index under `root`.
 
     If an index is damaged, its `status` says why.
     """
@@ -355,7 +362,7 @@ def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
 
 
 def connect(folder: Path) -> DBConnection:
-    """Open a LanceDB directory."""
+    """Open a LanceDB directory and return the connection."""
     # LanceDB reads its log level at import
     os.environ.setdefault("LANCEDB_LOG", "error")
     os.environ.setdefault("LANCE_LOG", "error")

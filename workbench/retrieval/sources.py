@@ -1,4 +1,4 @@
-"""Read pages from files, hub data sets or the closed world."""
+"""Read the pages for an index from files, hub data sets or the closed world."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a source, before it is split into passages."""
+    """A page of text with id and title, before it is split into passages."""
 
     id: str
     title: str
@@ -41,13 +41,13 @@ Row = tuple[int, Page | str]
 
 @dataclass(frozen=True)
 class Source:
-    """A source of pages.
+    """A file, folder, data set or closed world whose pages an index is built from.
 
     Attributes:
         spec: the argument of `--from`, such as "wiki.jsonl" or "hf:owner/name".
-        fingerprint: digest of the content; the spec itself for a hub data set.
-        pages: function of n that skips n rows and iterates over (row number, page). For an
-            unreadable row, the page is a string with the reason.
+        fingerprint: digest of the content; for a hub data set, the spec itself.
+        pages: `pages(n)` skips n rows and yields (row number, page). For an unreadable row, the
+            page is replaced by the reason (a string).
     """
 
     spec: str
@@ -83,9 +83,10 @@ def open_source(spec: str | Path) -> Source:
 
 
 def page_of(row: JsonMapping) -> Page | str:
-    """Return the page of a row `{"text", "title"?, "id"?}`; a string with the reason if malformed.
+    """Convert a row to a page; return the reason as a string if the row is malformed.
 
-    Without an id, a hash of the content is the id.
+    The row has the key "text" and, optionally, "title" and "id". The default id is a hash of title
+    and text.
     """
     text, title, name = row.get("text"), row.get("title"), row.get("id")
     if "text" not in row:
@@ -216,7 +217,13 @@ def _hub(spec: str) -> Source:
 
 
 def rows_of(stream: "IterableDataset", spec: str, skip: int) -> Iterator[Row]:
-    """Yield (number, page) for each row of a streamed data set after the first `skip` rows.
+    """Yield (row number, page) for the rows of a streamed hub data set.
+
+    For a malformed row, the page is replaced by the reason (a string).
+
+    Args:
+        spec: name of the data set in error messages.
+        skip: number of rows to leave out at the beginning.
 
     Raises:
         WorkbenchError: the data set has no column `text`, or the connection fails.

@@ -23,8 +23,8 @@ _KEPT = frozenset("#%&@*")  # punctuation that distinguishes titles, such as C# 
 def word_starts(text: str) -> list[int]:
     """Return the character position where each word of a text starts.
 
-    A word has at most 64 characters and no white space. In a script without spaces, each character
-    is a word *(ours)*.
+    A word has no white space and at most 64 characters. In a script without spaces between words,
+    such as Chinese, each character counts as a word *(ours)*.
     """
     return [match.start() for match in _COUNTED.finditer(text)]
 
@@ -32,8 +32,8 @@ def word_starts(text: str) -> list[int]:
 def tokens(text: str) -> list[str]:
     """Return the normalised words of a text, for matching: "The Cafés" → ["the", "cafe"].
 
-    Words are case-folded and have no accents and no plural s. In scripts without spaces, each pair
-    of neighbouring characters is a word.
+    Words are case-folded, and accents and the plural s are removed. In a script without spaces
+    between words, such as Chinese, each pair of neighbouring characters counts as a word.
     """
     # NFKD separates letters from their accents
     folded = unicodedata.normalize("NFKD", text.casefold())
@@ -64,10 +64,12 @@ def _singular(word: str) -> str:
 
 
 def hidden_words(text: str) -> str:
-    """Return all pairs of neighbouring characters in scripts without spaces.
+    """Return each pair of neighbouring characters in scripts without spaces between words.
 
-    Example: "北京人口" → "北京 京人 人口". An index has these pairs in addition to the dictionary's
-    words, so that any two neighbouring characters can be found.
+    Example: "北京人口" → "北京 京人 人口".
+
+    An index stores these pairs together with the dictionary's words. A search therefore also finds
+    words that the dictionary splits otherwise.
     """
     # the dictionary finds 人口 in 北京人口, but not in 两千万人口, which it segments as 万人 and 口
     runs = (
@@ -79,7 +81,7 @@ def hidden_words(text: str) -> str:
 def clean(text: str) -> str:
     """Return a text that can be stored as UTF-8.
 
-    Pairs of surrogates become one character; lone surrogates and NUL become U+FFFD.
+    A pair of surrogates becomes one character. Lone surrogates and NUL become U+FFFD.
     """
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -87,7 +89,10 @@ def clean(text: str) -> str:
 
 
 def strict_title(title: str) -> str:
-    """Return a title in lower case, with normal character width and single spaces."""
+    """Normalise a title for comparison: lower case, normal character width, single spaces.
+
+    Underscores count as spaces.
+    """
     return " ".join(
         clean(unicodedata.normalize("NFKC", clean(title))).casefold().replace("_", " ").split()
     )
@@ -96,7 +101,7 @@ def strict_title(title: str) -> str:
 def title_key(title: str) -> str:
     """Return `strict_title(title)` without punctuation: "C#: a Guide" → "c# a guide".
 
-    Symbols that distinguish titles (+, #) are kept.
+    Symbols that distinguish titles, such as + and #, are kept.
     """
     strict = strict_title(title)
     characters = (
@@ -111,10 +116,10 @@ def title_key(title: str) -> str:
 
 
 def title_runs(titles: str) -> list[list[str]]:
-    """Return the titles that a `;`-joined list may contain: "a;b" → [["a;b", "a"], ["b"]].
+    """Return the possible titles in a list joined by ";": "a;b" → [["a;b", "a"], ["b"]].
 
-    A title may itself contain `;`. So row i has all titles that begin at part i, longest first. In
-    a list of more than 12 parts, each part is one title.
+    A title may itself contain ";". Entry i of the result has the possible titles that begin at part
+    i of the list, longest first. If the list has more than 12 parts, each part is one title.
     """
     parts = titles.split(";")
     longest = len(parts) if len(parts) <= 12 else 1  # the number of runs grows quadratically
@@ -125,9 +130,10 @@ def title_runs(titles: str) -> list[list[str]]:
 
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """Return the known titles in a list of titles joined by ";", each once.
+    """Return the distinct known titles in a list of titles joined by ";".
 
-    A title may itself contain ";": if "a", "a;b" and "c" are known, "a;b;x;c" → ["a;b", "c"].
+    A title may itself contain ";", and the longest known title is preferred. If "a", "a;b" and "c"
+    are known, "a;b;x;c" gives ["a;b", "c"].
 
     Args:
         known: the `title_key` of each known title.
@@ -147,9 +153,9 @@ def longest_titles(titles: str, known: Container[str]) -> list[str]:
 
 
 def split_page(text: str, words: int) -> list[str]:
-    """Split a page into passages of at most `words` words (see `word_starts`) at sentence ends.
+    """Split a page at sentence ends into passages of at most `words` words (see `word_starts`).
 
-    A longer sentence is cut between words. Only white space between passages is left out. With
+    A sentence with more words is cut between words. White space around passages is removed. With
     `words=0`, the whole page is one passage. A page without text gives [].
     """
     if not text.strip():

@@ -17,19 +17,20 @@ MARKER = "complete.json"
 def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[Path | None, int]:
     """Reset a run's folder to its last complete checkpoint.
 
-    Removes half-written checkpoints, and checkpoints whose steps are not all in metrics.jsonl and
-    rollouts.jsonl. Removes the rows of later steps from both files.
+    A checkpoint is kept if it is fully written, and if metrics.jsonl and rollouts.jsonl have all
+    steps up to it. All other checkpoints are removed. The rows of later steps are removed, too.
 
     Args:
-        responses: number of responses per step in rollouts.jsonl; None: the training does not write
-            this file.
-        updates: optimizer steps per training step; checkpoint-N is named by its optimizer step.
+        responses: number of responses per step in rollouts.jsonl; None if the training does not
+            write this file.
+        updates: optimizer steps per training step; N in checkpoint-N counts optimizer steps.
 
     Returns:
         The folder and the training step of the last complete checkpoint; (None, 0) without one.
 
     Raises:
-        WorkbenchError: rollouts of steps before the first checkpoint are missing.
+        WorkbenchError: rows of rollouts.jsonl are missing or repeated for a step up to the first
+            complete checkpoint.
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
     logged = len(metrics_rows(out))
@@ -52,7 +53,7 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
 
 
 def metrics_rows(out: Path) -> list[JsonObject]:
-    """Return the rows of metrics.jsonl for steps 1, 2, 3, … before the first missing step."""
+    """Return the rows of metrics.jsonl up to the first missing step; [] without the file."""
     if not (out / "metrics.jsonl").exists():
         return []
     # `truncate_after_step` reports an unfinished last line
@@ -69,7 +70,7 @@ def step_of(checkpoint: Path) -> int:
 
 
 def mark_complete(checkpoint: Path) -> None:
-    """Mark a checkpoint as complete: sync its files, then write their digests."""
+    """Mark a checkpoint as complete: sync its files to the disk, then write their digests."""
     # before the marker, which promises that the files are on the disk
     for path in (*checkpoint.rglob("*"), checkpoint):
         sync(path)
@@ -82,7 +83,10 @@ def mark_complete(checkpoint: Path) -> None:
 
 
 def is_complete(checkpoint: Path) -> bool:
-    """Return whether a checkpoint has its complete.json, and all files have the digests in it."""
+    """Return whether a checkpoint is complete.
+
+    It is complete if it has a complete.json, and all files have the digests listed there.
+    """
     marker = read_json(checkpoint / MARKER)
     if not marker or marker.get("step") != step_of(checkpoint):
         return False
@@ -102,7 +106,7 @@ def sync(path: Path) -> None:
 
 
 def prune(checkpoints: Path) -> None:
-    """Remove the complete checkpoints except the two newest."""
+    """Remove all complete checkpoints in a folder, except the two with the highest steps."""
     complete = sorted(
         (path for path in checkpoints.glob("checkpoint-*") if (path / MARKER).is_file()),
         key=step_of,

@@ -73,7 +73,7 @@ def lock(out: Path) -> Iterator[None]:
 
 
 def in_use(out: Path) -> bool:
-    """Return whether a process holds the lock of the folder `out`. Writes nothing."""
+    """Return whether a process holds the lock of the folder `out`, without writing anything."""
     if not (out / ".lock").exists():
         return False
     with (out / ".lock").open("rb") as file:
@@ -116,21 +116,21 @@ def open_run(
     *,
     read: Callable[[JsonObject], JsonObject] = dict,
 ) -> JsonObject | None:
-    """Prepare the folder `out` to start or resume a run.
-
-    For a new run, config.json is written.
+    """Prepare the folder `out` to start or resume a run; write config.json for a new run.
 
     Args:
         identity: JSON values that determine the run's result, stored in config.json.
-        versions: library versions, stored with a new run. If they differ when the run is resumed, a
+        versions: library versions, stored with a new run. If a resumed run has other versions, a
             warning is printed.
-        read: converts an `identity` that an earlier version stored to the current form.
+        read: converts the `identity` in the folder, which may be from an earlier version of this
+            library, to the current form.
 
     Returns:
         The summary of a finished run; None if the run is new or not finished.
 
     Raises:
-        WorkbenchError: the disk is full, config.json is damaged, or the folder has another run.
+        WorkbenchError: the disk is almost full, config.json is damaged, or the folder has another
+            run.
     """
     stored = read_json(out / "config.json")
     if stored is None and (out / "config.json").exists():
@@ -179,9 +179,9 @@ def status_in(out: Path) -> str | None:
 
 
 def describe_runs(folder: Path) -> str:
-    """Return which runs `folder` contains, for an error message: "'runs' contains runs/a".
+    """List the runs in a folder, for an error message: "'runs' contains runs/a".
 
-    At most 8 runs are listed.
+    At most 8 runs are listed. If the folder does not exist, the text says so.
     """
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
@@ -197,7 +197,14 @@ def describe_runs(folder: Path) -> str:
 
 
 def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:
-    """Return a text for each difference, such as "seed is 1, not 2" (1 in `stored`)."""
+    """Compare two JSON objects; return a text for each difference, such as "seed is 1, not 2".
+
+    In this example, the seed is 1 in `stored` and 2 in `wanted`. Values in nested objects are named
+    by their path, such as "grpo.beta".
+
+    Args:
+        prefix: begins the name of every value; "" at the top level.
+    """
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
         old, new = stored.get(key), wanted.get(key)
@@ -221,7 +228,7 @@ def read_json(path: Path) -> JsonObject | None:
 def policy_hash(folder: str) -> str | None:
     """Return a digest of a local policy's weights, configuration and tokenizer.
 
-    Return None if `folder` is not a folder, such as a name on the hub.
+    The result is None if `folder` is not a folder, for example if it is a name on the hub.
     """
     path = Path(folder)
     if not path.is_dir():
@@ -250,7 +257,7 @@ def file_digest(path: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return name -> version of Python, this package and the installed `PACKAGES`.
+    """Return name -> version for Python, this package and the installed `PACKAGES`.
 
     The result also has "dtype" (the value of WORKBENCH_DTYPE) if it is set, and "gpu" (the name of
     the first GPU) if there is one.

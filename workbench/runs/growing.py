@@ -1,5 +1,6 @@
-"""Read files that are still being written. Each complete line is read once; a later read of the
-same file reads only the new lines.
+"""Read files that are still being written.
+
+A later read of the same file reads only the new complete lines.
 """
 
 import json
@@ -20,7 +21,7 @@ CHUNK = 1 << 26  # bytes of lines added at once, which limits memory
 
 @dataclass
 class Progress(Generic[State]):
-    """The state computed from a file's lines so far, and how far the file was read."""
+    """State computed from the lines of a file so far, and the position up to which it was read."""
 
     state: State
     stamp: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time (ns), size (bytes)
@@ -30,9 +31,10 @@ class Progress(Generic[State]):
 
 
 class Growing(Generic[State]):
-    """Reader of growing files. It computes a state, such as a list of rows, from a file's lines.
+    """Reader for growing files that computes a state, such as a list of rows, from their lines.
 
-    Only new lines are read. A file that changed in another way is read again from its beginning.
+    Each read adds only the new lines. A file that changed in another way is read again from its
+    beginning.
 
     Args:
         start: returns the state of an empty file.
@@ -57,7 +59,7 @@ class Growing(Generic[State]):
         self._lock = Lock()
 
     def read(self, path: Path) -> State:
-        """Return the state of a file, such as a list of its rows, after reading its new lines."""
+        """Read the new lines of a file, and return its state, such as a list of its rows."""
         with self._file_lock(path), path.open("rb") as file:
             stat = os.fstat(file.fileno())
             stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -97,7 +99,7 @@ class Growing(Generic[State]):
 
 
 def add_objects(rows: list[JsonObject], _: int, lines: list[bytes]) -> list[JsonObject]:
-    """Return `rows` followed by the JSON objects in `lines`. An `add` function for `Growing`.
+    """Return `rows` followed by the JSON objects in `lines`; for use as `add` in `Growing`.
 
     Raises:
         ValueError: a line is not a JSON object.
@@ -109,7 +111,7 @@ def add_objects(rows: list[JsonObject], _: int, lines: list[bytes]) -> list[Json
 
 
 def line_at(path: Path, offset: int) -> bytes:
-    """Return the line that begins at a byte offset."""
+    """Return the line of a file that begins at a byte offset."""
     with path.open("rb") as file:
         file.seek(offset)
         return file.readline()

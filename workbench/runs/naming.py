@@ -1,5 +1,6 @@
-"""Describe runs by the settings in which they differ, because the folders of a queue's runs are
-named by digests.
+"""Describe runs by the settings in which they differ.
+
+A queue names the folders of its runs by digests, so a run needs a readable description.
 """
 
 import json
@@ -16,13 +17,16 @@ APART = ("method", "seed", "threads", "versions")
 
 
 def flat(settings: JsonMapping) -> JsonObject:
-    """Return the settings in a config.json by name, such as {"prepare.samples": 8}."""
+    """Flatten the content of a config.json: {"config": {"grpo": {"beta": 0}}} → {"grpo.beta": 0}.
+
+    The prefix "config." is left out.
+    """
     # without "config.", a name is the FIELD in `--set METHOD.FIELD=VALUE`
     return {name.removeprefix("config."): value for name, value in flattened(settings)}
 
 
 def differing(configs: Sequence[JsonMapping]) -> list[str]:
-    """Return the names of the settings whose values differ between configs.
+    """Return the names of the settings whose values differ between configs, such as "grpo.beta".
 
     Method, seed, threads and versions are not compared. Names that end in "_hash" are returned only
     if no other setting differs.
@@ -34,15 +38,20 @@ def differing(configs: Sequence[JsonMapping]) -> list[str]:
 
 
 def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> str:
-    """Return a method and its settings in `names` as text, such as "truthrl reward=binary"."""
+    """Return a method's name and selected settings as text, such as "truthrl reward=binary".
+
+    Args:
+        settings: name of a setting -> value.
+        names: the settings to include.
+    """
     return " ".join([method, *(f"{name}={settings.get(name)}"[:LONGEST] for name in names)])
 
 
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     """Return a description for each run, such as "truthrl reward=binary seed 2".
 
-    It has the settings that differ between runs of the same method in the same folder. A run whose
-    folder is not named by a digest keeps its name.
+    The description has the settings that differ between runs of the same method in the same folder.
+    A run whose folder is not named by a digest is described by its path.
 
     Args:
         configs: path of the run -> its stored `config.json`.

@@ -1,4 +1,4 @@
-"""Count the complete steps of a run's rollouts; a run resumes only after complete steps."""
+"""Count the complete steps in a run's rollouts. A run resumes after the last complete step."""
 
 import itertools
 import warnings
@@ -9,9 +9,9 @@ from workbench.util.jsonl import iter_rows
 
 
 def whole_steps(rollouts: Path, size: int) -> int:
-    """Return the number of complete steps before the first incomplete one, from step 1.
+    """Return the number of complete steps in a file of rollouts, from step 1 without a gap.
 
-    A complete step has exactly `size` rows with distinct ids.
+    A step is complete if it has exactly `size` rows with distinct ids.
     """
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():

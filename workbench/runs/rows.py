@@ -1,7 +1,7 @@
-"""Read `rollouts.jsonl` as a table with the columns that the inspector's lists and curves need.
+"""Read `rollouts.jsonl` as a table, with the columns that the inspector needs.
 
-The table of a large file is stored in the same folder as an index, `rollouts.index.parquet`. Later
-calls read this index, which is much faster.
+The table of a large file is stored in the same folder, as `rollouts.index.parquet` (the index).
+Later calls read the index, which is much faster.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*
 
 
 class Entry(NamedTuple):
-    """A row of the table in `Rows`: the values of one stored response."""
+    """The values of one stored response, as a row of the table in `Rows`."""
 
     offset: int  # position of the row's first byte
     id: str
@@ -60,7 +60,10 @@ KINDS |= dict.fromkeys(("id", "question", "group", "outcome"), "object") | {"cut
 
 
 def column(method: str, part: str = "") -> str:
-    """Return the name of the column of a method's reward, or of one `part` of the reward."""
+    """Return the column name of a method's reward, or of one part of it: '["truthrl", "outcome"]'.
+
+    The part "" is the whole reward.
+    """
     return json.dumps([method, part])
 
 
@@ -69,8 +72,9 @@ class Rows:
     """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
-        table: one column for each field of `Entry`; `rewards` has one for each reward and part, see
-            `column`. The index is the row's number in the file.
+        table: one column for each field of `Entry`. The field `rewards` has one column for each
+            reward and each of its parts (see `column`). The table's index is the row's number in
+            the file.
         missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
@@ -86,38 +90,39 @@ class Rows:
 
     @property
     def total(self) -> int:
-        """Return the number of rows in the file, including missing ones."""
+        """Return the number of rows in the file, including rows that are not in the table yet."""
         return self.missing + len(self.table)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Map ids to row numbers. If an id occurs several times, the last row counts."""
+        """Return response id -> row number. If an id occurs several times, the last row counts."""
         return dict(zip(self.table["id"], self.table.index, strict=True))
 
     @cached_property
     def rewards(self) -> list[tuple[str, str]]:
-        """Return (method, part) of every reward column; part "" is the whole reward."""
+        """Return (method, part) of every reward column. The part "" is the whole reward."""
         names = self.table.columns[len(KINDS) :]
         return [(method, part) for method, part in map(json.loads, names)]
 
     @property
     def methods(self) -> list[str]:
-        """Return the names of the rewards: methods, and numbers of a trainer's log ("trl:NAME")."""
+        """Return the names of the rewards: methods, or "trl:NAME" for a trainer's log."""
         return list(dict.fromkeys(method for method, _ in self.rewards))
 
     @cached_property
     def steps(self) -> list[int]:
-        """Return the training steps that occur, in ascending order."""
+        """Return the training steps of the rows, each once, in ascending order."""
         return sorted(int(step) for step in self.table["step"].unique() if step != NO_STEP)
 
     def row(self, number: int) -> "Series":
-        """Return one row; the `name` of the series is its number."""
+        """Return the row with a number. The `name` of the returned series is this number."""
         return self.table.loc[number]
 
     def reward(self, method: str, part: str = "") -> "Series":
         """Return a method's reward, or one part of it, for every row.
 
-        It is NaN for rows that were not scored, and if the reward is not stored.
+        The value is NaN for a row that was not scored. All values are NaN if the file does not have
+        this reward or part.
         """
         from pandas import Series
 
@@ -128,17 +133,17 @@ class Rows:
 
 
 def read_rows(path: Path) -> Rows:
-    """Return all complete rows that a file has now."""
+    """Return all rows that a file has now, without an unfinished last line."""
     return _rows.read(path)
 
 
 def is_quick(path: Path) -> bool:
-    """Return whether reading the rows is fast: they were read before, or the file is small."""
+    """Return whether reading a file's rows is fast: they are in memory, or the file is small."""
     return _rows.is_cached(path) or path.stat().st_size < STORED_FROM
 
 
 def index_path(path: Path) -> Path:
-    """Return the path of the stored index of a file of rows."""
+    """Return the path of the index, the file in which the table of a file of rows is stored."""
     return path.with_name(f"{path.stem}.index.parquet")
 
 
@@ -147,7 +152,10 @@ _tails: dict[Path, tuple[tuple[int, int], Rows]] = {}  # size and time of a file
 
 
 def opened_rows(path: Path) -> Rows:
-    """Return the rows of a file, or only its last rows if reading takes longer than `PATIENCE`."""
+    """Return all rows of a file, or only its last rows if reading the file takes over a second.
+
+    In the second case, a thread continues to read the file for later calls.
+    """
     if not is_quick(path):
         now = time.monotonic()
         if not index_path(path).is_file() and not _is_being_read(path):
@@ -163,7 +171,10 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading the rows is fast. If not, start to load their stored index, if any."""
+    """Return whether reading a file's rows is fast, as `is_quick` does.
+
+    If it is not fast and the file has a stored index, a thread starts to load the index.
+    """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
         _reader(path, time.monotonic())
@@ -188,7 +199,7 @@ def _reader(path: Path, now: float) -> tuple[Thread, float]:
 
 
 def tail_rows(path: Path) -> Rows:
-    """Return the rows in the last `TAIL` bytes of a file; earlier rows count as `missing`."""
+    """Return the rows in the last 8 MB of a file. Earlier rows are counted as `missing`."""
     stat = path.stat()
     stamp, cached = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
     if cached and cached[0] == stamp:
@@ -244,7 +255,7 @@ def _table(entries: Sequence[Entry], first: int = 0) -> "DataFrame":
 
 
 def text_of(line: bytes) -> str:
-    """Return the text of the response in a stored line."""
+    """Return the text of the response in a stored line; "" if the line has no text."""
     found = _RESPONSE.match(line)
     text = json.loads(found[1]) if found else parse_object(line).get("response")
     return text if isinstance(text, str) else ""
@@ -294,7 +305,7 @@ def _list(value: object) -> list[object]:
 
 
 def _load(path: Path) -> Progress[Rows] | None:
-    """Return the stored index of a file, or None if it is missing, a link, stale or damaged."""
+    """Return the stored index of a file; None if it is missing, a link, outdated or damaged."""
     from pandas import read_parquet
 
     stored = index_path(path)

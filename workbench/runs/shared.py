@@ -15,7 +15,7 @@ OWN = ("method", "config")
 
 
 class Shared:
-    """Results of finished stages, which the runs of a queue share.
+    """Results of finished stages, stored in a folder that the runs of a queue share.
 
     Args:
         root: folder with a subfolder for each result.
@@ -27,17 +27,19 @@ class Shared:
         self.root, self.common = root, [run, versions()]
 
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
-        """Return the folder for the result of a stage.
+        """Return the folder for the result of a stage, which may not exist yet.
 
-        `stages` has the (name, cache key) of each earlier stage and, as the last, of this stage.
+        Args:
+            stages: (name, cache key) of each earlier stage of the run and, at the end, of this
+                stage.
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])
 
     def take(self, folder: Path, out: Path) -> bool:
-        """Replace the folder `out` by a copy of the finished stage in `folder`; return True.
+        """Replace `out` by a copy of the finished stage in `folder`; return whether this was done.
 
-        If `folder` has no finished stage, return False and do not change `out`.
+        If `folder` has no finished stage, `out` is not changed.
         """
         # remains of a killed copy: commands would count its rows as rows of this run
         shutil.rmtree(_partial(out), ignore_errors=True)
@@ -48,7 +50,7 @@ class Shared:
         return True
 
     def keep(self, folder: Path, out: Path) -> None:
-        """Copy the finished stage in `out` to `folder` for other runs, unless `folder` exists."""
+        """Copy the finished stage in `out` to `folder`, for other runs, unless `folder` exists."""
         if not folder.exists():
             shutil.rmtree(_partial(folder), ignore_errors=True)
             _copy(out, folder, finished(out) or {})

@@ -1,8 +1,8 @@
-"""Compute the metrics of a run per step, from metrics.jsonl or as means over stored responses.
+"""Compute the metrics of each step of a run, from metrics.jsonl or from its responses.
 
-Imported logs of TRL and verl have numbers such as "trl:reward" in place of a method's rewards. The
-number "reward" or "score", or else the sum of all rewards in the log, counts as the reward
-*(ours)*.
+An imported log of TRL or verl has numbers such as "trl:reward" instead of a method's rewards. The
+number "reward" or, without it, "score" counts as the reward. If the log has neither, the sum of all
+its rewards counts *(ours)*.
 """
 
 import re
@@ -25,10 +25,14 @@ _MEASURE = re.compile(
 
 
 def reward_columns(names: Iterable[str]) -> list[str]:
-    """Return the names of the numbers in a trainer's log whose sum is the reward.
+    """Return the names of the numbers in a trainer's log whose sum counts as the reward.
 
-    Example: ["trl:reward"], or ["trl:score"] if the log has no "reward". If it has neither, the
-    result is all numbers except measures such as lengths.
+    * ["trl:reward"] if the log has a number "reward";
+    * otherwise ["trl:score"] if it has a number "score";
+    * otherwise all numbers except measures such as lengths.
+
+    Args:
+        names: names of rewards; names that are not from a log are ignored.
     """
     # equal weights are TRL's default; the logs do not contain the weights
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
@@ -37,9 +41,9 @@ def reward_columns(names: Iterable[str]) -> list[str]:
 
 
 def reward_of(rows: Rows, method: str) -> "Series":
-    """Return the reward of every row by `method`; NaN for a row that was not scored.
+    """Return a method's reward for every row; NaN for a row that was not scored.
 
-    If `method` is "", it is the reward in a trainer's log, see `reward_columns`.
+    If `method` is "", the reward is that of a trainer's log (see `reward_columns`).
     """
     names = [method] if method else reward_columns(rows.methods)
     columns = [rows.reward(name) for name in names]
@@ -47,9 +51,9 @@ def reward_of(rows: Rows, method: str) -> "Series":
 
 
 def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
-    """Return the parts of a method's reward for every row, by the name "part:NAME".
+    """Return "part:NAME" -> values for all rows, for each part of a method's reward.
 
-    If `method` is "", return the numbers that a trainer logged, by the name "logged:NAME".
+    If `method` is "", return "logged:NAME" -> values, for each number that a trainer logged.
     """
     if method:
         own = [part for name, part in rows.rewards if part and name == method]
@@ -59,10 +63,15 @@ def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
 
 
 def step_means(rows: Rows, method: str) -> list[JsonObject]:
-    """Return means over the responses of each step, one object per step.
+    """Return an object for each step, with means over the step's responses.
 
-    The keys are those of `metrics.jsonl` and of `parts_of`. `reward_std` is the standard deviation
-    within groups of two or more, averaged over the groups. `failed` counts rows without a reward.
+    The keys are those of `metrics.jsonl` and of `parts_of`. Two keys are computed differently:
+
+    * `reward_std`: the standard deviation within each group, averaged over groups of two or more.
+    * `failed`: the number of responses without a reward.
+
+    Args:
+        method: the method whose reward is used; "" for that of a trainer's log.
     """
     if ("steps", method) in rows.derived:
         return list(rows.derived["steps", method])
@@ -94,10 +103,15 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
 
 def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
-    """Return one object per step with its numbers in `metrics`.
+    """Return an object for each step, with the step's numbers from `metrics`.
 
-    A number that `metrics` lacks is the mean over the step's rows (see `step_means`). The key
-    "reward/NAME" of `metrics` becomes "part:NAME".
+    Numbers that `metrics` lacks are means over the step's rows (see `step_means`). Keys
+    "reward/NAME" of `metrics` become "part:NAME".
+
+    Args:
+        metrics: the rows of metrics.jsonl.
+        rows: the stored responses.
+        method: the method whose reward is used; "" for that of a trainer's log.
     """
     steps = {row["step"]: dict(row) for row in step_means(rows, method)}
     for row in metrics:

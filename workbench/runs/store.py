@@ -1,11 +1,11 @@
 """An append-only store of feedback: responses with their claims, verdicts and rewards.
 
 A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.to_row`),
-`questions.jsonl` and `passages.jsonl`. The file of rows may have another name
-(`workbench score --out FILE`). The path of a store is its folder or its file of rows.
+`questions.jsonl` and `passages.jsonl`. The file of rows may have another name (`workbench score
+--out FILE`). The path of a store is its folder or its file of rows.
 
-If the process is killed, the store can still be read and continued: questions and passages are
-written before the rows that refer to them. Links that lead out of the folder are refused, because a
+Questions and passages are written before the rows that refer to them. So a store can be read and
+continued after its process was killed. Links that lead out of the folder are refused, because a
 store may come from other people.
 """
 
@@ -34,8 +34,8 @@ class Store:
         path: the folder, or its file of rows.
 
     Raises:
-        WorkbenchError: a line other than the last cannot be read, or questions.jsonl or
-            passages.jsonl has another format.
+        WorkbenchError: questions.jsonl or passages.jsonl has another format, or a line that cannot
+            be read (the last line may be unfinished).
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -49,13 +49,13 @@ class Store:
         self._hashes = {name: stored_keys(self.folder, name) for name in FIELDS}
 
     def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
-        """Write one row per response, and its question and passages if they are new.
+        """Write one row per response. Questions and passages that are new are written, too.
 
         Returns:
             The rows of the responses.
 
         Raises:
-            WorkbenchError: a question or passage has the id of a different stored one.
+            WorkbenchError: a question or passage has the same id as a different stored one.
         """
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
@@ -69,7 +69,10 @@ class Store:
         return rows
 
     def sync(self) -> None:
-        """Wait until all rows are on the disk. Call this before writing a checkpoint."""
+        """Wait until all written rows are on the disk.
+
+        A training calls this method before it writes a checkpoint.
+        """
         for file in self._files.values():
             os.fsync(file.fileno())
 
@@ -140,21 +143,24 @@ def check_inside(path: Path) -> None:
 
 
 def leads_out(path: Path, root: Path) -> bool:
-    """Return whether `path` lies outside `root` after following links."""
+    """Return whether `path` lies outside the folder `root`, after following links."""
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
-    """Append rows to the store in `folder`. For many calls, an open `Store` is faster."""
+    """Append feedback rows to the store in `folder`. For many calls, an open `Store` is faster."""
     with Store(folder) as store:
         store.append(feedbacks)
 
 
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
-    """Replace the stored row that has the id of `feedback`, or append a row if there is none.
+    """Replace the stored row with the id of `feedback`; if there is no such row, append one.
 
-    With `remove`, the stored row is deleted instead. The whole file is rewritten, so use this for
-    small stores only. If the process is killed, both rows may be left; the later one counts.
+    The whole file is rewritten, so this is for small stores only. If the process is killed, both
+    rows may be left. In this case, the later one counts.
+
+    Args:
+        remove: True removes the stored row and writes no new one.
     """
     # appended before the old row is removed, so that a kill loses neither
     if not remove:
@@ -169,7 +175,7 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
-    """Yield the stored rows in order, without their `prompt_ids` and search results.
+    """Yield the stored feedback in order, without `prompt_ids`, `given_claims` and search results.
 
     Raises:
         WorkbenchError: the question of a row is missing.
@@ -194,23 +200,28 @@ def read_questions(folder: Path | str) -> dict[str, Question]:
 
 
 def read_passages(folder: Path | str) -> dict[str, Passage]:
-    """Return the stored passages by id: the questions' passages and the search results."""
+    """Return the stored passages by id: the passages of questions and the search results."""
     rows = _stored_rows(Path(folder) / PASSAGES)
     return {row["id"]: Passage(row["id"], row["title"], row["text"]) for row in rows}
 
 
 def question_key(question: Question) -> str:
-    """Return a hash of a question's content, which is the same in every process."""
+    """Return a hash of a question's content; equal questions have equal hashes in every process."""
     return json_digest(_question_row(question))
 
 
 def passage_key(passage: Passage) -> str:
-    """Return a hash of a passage's id, title and text, which is the same in every process."""
+    """Return a hash of a passage's id, title and text.
+
+    Equal passages have equal hashes in every process.
+    """
     return json_digest(_passage_row(passage))
 
 
 def stored_keys(folder: Path | str, name: str) -> dict[str, str]:
-    """Return id -> `question_key` or `passage_key` of the questions or passages in the file `name`.
+    """Return id -> hash for the stored questions or passages in the file `name`.
+
+    The hashes are those of `question_key` and `passage_key`.
 
     Raises:
         WorkbenchError: the file has another format.
@@ -219,7 +230,7 @@ def stored_keys(folder: Path | str, name: str) -> dict[str, str]:
 
 
 def _stored_rows(path: Path) -> Iterator[JsonObject]:
-    """Return the rows of a file of questions or passages; no rows if the file is missing.
+    """Iterate over the rows of a file of questions or passages; no rows if the file is missing.
 
     Raises:
         WorkbenchError: another program wrote the file.
@@ -298,7 +309,11 @@ def _question_row(question: Question) -> JsonObject:
 
 
 def question_from_row(row: JsonMapping, passages: Mapping[str, Passage]) -> Question:
-    """Return the question in a stored row. `passages` has the stored passages by id."""
+    """Return the question in a stored row.
+
+    Args:
+        passages: the stored passages by id; the row has only their ids and scores.
+    """
     scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
     return Question(**{**row, **lists, "passages": scored})

@@ -1,11 +1,11 @@
-"""Map a function over chunks of items in Ray worker processes, on this machine or on a cluster.
+"""Map a function over chunks of items in Ray worker processes, locally or on a cluster.
 
-Only the driver, the process that runs the command, reads the input and writes the output. It sends
-each chunk to a free worker and returns the results in the order of the input. If a worker dies, no
+Only the driver (the process that runs the command) reads the input and writes the output. It sends
+each chunk to a free worker, and returns the results in the order of the input. If a worker dies, no
 row is lost or written twice.
 
-This module uses Ray Core, not Ray Data (2.60). If an item kills its worker, Ray Data either retries
-it forever or aborts the whole data set. It also stores the whole input before the first result.
+The module uses Ray Core. Ray Data (2.60) is not suitable: if an item kills its worker, Ray Data
+either retries it forever or aborts the whole data set.
 """
 
 import importlib.util
@@ -49,7 +49,7 @@ Work = Callable[[list[Item]], list[Result]]  # items -> a result for each, in th
 
 @dataclass(frozen=True)
 class Actors:
-    """The number of Ray worker processes and the cluster that runs them.
+    """Number of Ray worker processes, and the cluster that runs them.
 
     Attributes:
         count: number of processes, each with one CPU.
@@ -60,7 +60,7 @@ class Actors:
     address: str | None = None
 
     def check(self) -> None:
-        """Check the settings, so that a wrong one fails before a long job starts.
+        """Check that Ray can be used with these settings. Call this method before a long job.
 
         Raises:
             WorkbenchError: `count` is below 1, Ray is not installed, or no server listens at
@@ -86,7 +86,11 @@ class Actors:
 
 
 def actors_of(count: int | None, address: str | None) -> Actors | None:
-    """Return the actors for the options --actors (`count`) and --address; None without --actors.
+    """Return the `Actors` for the command-line options --actors and --address.
+
+    Args:
+        count: value of --actors; None if the option is missing. Then the result is None, too.
+        address: value of --address, or None.
 
     Raises:
         WorkbenchError: --address is given without --actors.
@@ -103,10 +107,11 @@ def actors_of(count: int | None, address: str | None) -> Actors | None:
 def ray_session(actors: Actors) -> Iterator[None]:
     """Context manager that starts Ray or joins a cluster, and disconnects at the end.
 
-    If this process is already connected to Ray, it uses this connection and leaves it open.
+    If this process is already connected to Ray, the connection is used and left open.
 
     Raises:
         WorkbenchError: Ray cannot be started or joined, has too few CPUs, or fails in the block.
+            Also if the process is connected already and `actors` has an address.
     """
     os.environ.update({"RAY_ENABLE_AUTO_CONNECT": "0"} | ({} if actors.address else OWN))
     import ray
@@ -175,20 +180,22 @@ def map_chunks(
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the list of results of each chunk, in the order of the chunks.
+    """Process chunks of items in Ray workers; yield each chunk's list of results, in order.
 
-    If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
-    one by one. If two more processes die on the same item, its result is `failed(item, failure)`.
+    If a worker process dies, its chunk is sent again. After two deaths, the items of the chunk are
+    sent one by one. If two more processes die on the same item, its result is `failed(item,
+    failure)`.
 
     Args:
-        actors: number of the worker processes, and the cluster.
+        actors: number of worker processes, and the cluster.
         make: returns the function that processes a chunk; called once in each worker process.
         failed: returns the result of an item that could not be processed.
-        chunks: lists of items, read a few ahead of the results (`AHEAD` per worker).
+        chunks: lists of items. Up to `AHEAD` chunks per worker are read before their results are
+            yielded.
 
     Raises:
-        WorkbenchError: the cluster cannot be reached or is too small, or every process dies.
-            Exceptions of the work itself are raised unchanged.
+        WorkbenchError: the cluster cannot be reached or is too small, or too many processes die in
+            a row. Exceptions of the processing function are raised unchanged.
     """
     remaining = iter(chunks)
     if (first := next(remaining, None)) is None:
@@ -208,7 +215,8 @@ def _make_once(pickled: bytes) -> Work[object, object]:
 def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
     """Process one chunk in a Ray process, and return a result for each item.
 
-    `pickled` is the pickled argument `make` of `map_chunks`; each process calls `make` once.
+    Args:
+        pickled: the pickled argument `make` of `map_chunks`. Each process calls `make` only once.
     """
     # at the top level of the module, because Ray pickles this function by reference
     return _make_once(pickled)(items)

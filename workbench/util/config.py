@@ -1,10 +1,11 @@
 """Declare, change and check configs: frozen dataclasses whose fields have a help text and bounds.
 
 A config may contain other configs, called its parts: `TruthRL(grpo=GRPO(optim=Optim(…)))`. A path
-names a field: `--set truthrl.grpo.optim.learning_rate=1e-5`. Names of parts may be left out, as in
-`truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`. If the config and one of its
-parts have a field of the same name, the short path means the field of the config. Paths in stored
-configs of earlier versions follow the same rules.
+names a field: `--set truthrl.grpo.optim.learning_rate=1e-5`. The names of parts may be left out, as
+in `truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`.
+
+If a config and one of its parts have a field of the same name, the short path means the config's
+own field. The same rules hold for paths in stored configs of earlier versions.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ def setting(
         default: the field's default value.
         help: the text in the table of settings and in the inspector.
         range: minimum, maximum and step of the inspector's control; it does not restrict values.
-        least, most, above, below: bounds of a number, checked by `check_values`.
-        trains: True if the field controls training, so that changing it does not change a reward.
+        least, most, above, below: bounds of a number, checked by `check_values`. `above` and
+            `below` exclude the bound itself. `most` without `least` also excludes negative numbers.
+        trains: True if the field affects only training, and not the reward of a given response.
         was: path of the field in earlier versions, which `--set` and stored configs may still use.
-        unset: function from the config to the value that is used if the field is None.
+        unset: function that takes the config and returns the value to use if the field is None.
     """
     return field(
         default=default,
@@ -70,15 +72,15 @@ def setting(
 
 
 def help_of(config: DataclassInstance) -> dict[str, str]:
-    """Return the help text of each field of a config, without the fields of its parts."""
+    """Return field name -> help text for the fields of a config, without those of its parts."""
     return {f.name: f.metadata.get("help", "") for f in fields(config)}
 
 
 def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]:
-    """Return minimum, maximum and step of the inspector's control for the numeric field `name`.
+    """Return (minimum, maximum, step) of the inspector's control for the numeric field `name`.
 
-    Without a declared range, the control has 30 steps on each side of 0. The step follows from the
-    default value: 0.01 for a default of 0.5, 0.1 for 5.
+    If the field has no declared range, the control has 30 steps on each side of 0. The step is
+    derived from the default value: 0.01 for a default of 0.5, 0.1 for a default of 5.
     """
     spec = next(f for f in fields(config) if f.name == name)
     if spec.metadata.get("range"):
@@ -89,17 +91,23 @@ def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]
 
 
 def unset_values(config: DataclassInstance) -> JsonObject:
-    """Return name -> the value used in place of None, for each field declared with `unset`."""
+    """Return field name -> value to use instead of None, for the fields declared with `unset`."""
     return {f.name: make(config) for f in fields(config) if (make := f.metadata.get("unset"))}
 
 
 def parts(config: DataclassInstance) -> JsonObject:
-    """Return the configs that a config contains, by the name of the field."""
+    """Return field name -> config, for the fields of a config that are configs themselves."""
     return {f.name: value for f in fields(config) if is_dataclass(value := getattr(config, f.name))}
 
 
 def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """Yield (path, value, help) of every field; the path of a part's field is "part.field"."""
+    """Yield (path, value, help text) of every field, including the fields of parts.
+
+    A field of a part has the path "part.field".
+
+    Args:
+        prefix: begins every path; "" at the top level.
+    """
     inner = parts(config)
     for name, help in help_of(config).items():
         if name in inner:
@@ -109,10 +117,10 @@ def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str,
 
 
 def find(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of the fields that `path` means, or [] if there are none.
+    """Return the full paths of the fields that a path may mean; [] if there are none.
 
-    For example, "learning_rate" may mean ["grpo.optim.learning_rate"]. Several fields may match,
-    but a field of the config itself takes precedence over fields of its parts.
+    For example, "learning_rate" may mean ["grpo.optim.learning_rate"]. Several parts may have a
+    matching field. A field of the config itself takes precedence over fields of its parts.
     """
     inner = parts(config)
     head, _, rest = path.partition(".")
@@ -131,29 +139,32 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields of a part such as "grpo"; for a field, see `find`."""
+    """Return the full paths of all fields of the part at `path`, such as "grpo".
+
+    If `path` does not name a part, the result is that of `find`.
+    """
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 
 
 def get(config: DataclassInstance, path: str) -> Any:
-    """Return the value at a full path such as "grpo.optim.learning_rate"."""
+    """Return the value of the field at a full path, such as "grpo.optim.learning_rate"."""
     for name in path.split("."):
         config = getattr(config, name)
     return config
 
 
 def put(config: Config, path: str, value: object) -> Config:
-    """Return a copy of `config` with `value` at a full path such as "grpo.beta"."""
+    """Return a copy of `config` with `value` in the field at a full path, such as "grpo.beta"."""
     head, _, rest = path.partition(".")
     return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})
 
 
 def scaled(config: Config, **changes: Any) -> Config:
-    """Return a copy of `config` with the fields in `changes` changed.
+    """Return a copy of `config` with changed fields: `scaled(config, steps=8, grpo={"beta": 0.0})`.
 
-    Fields are named as for `--set`. To change some fields of a part, pass a mapping; to replace the
-    part, pass a config.
+    Names may be short, as for `--set` (see `find`). A mapping changes some fields of a part. A
+    config replaces the whole part.
 
     Raises:
         AssertionError: a name matches no field.
@@ -167,10 +178,10 @@ def scaled(config: Config, **changes: Any) -> Config:
 
 
 def override(config: Config, name: str, changes: Sequence[str]) -> Config:
-    """Return a copy of `config` with changes such as "truthrl.reward=binary".
+    """Return a copy of `config` with the changes of `--set`, such as "truthrl.reward=binary".
 
     Args:
-        name: the name of the config with which each change must begin, such as "truthrl".
+        name: name of the config, such as "truthrl". Each change must begin with it.
         changes: values of the option `--set`.
 
     Raises:
@@ -199,10 +210,10 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
 
 
 def restore(config: Config, stored: JsonMapping) -> Config:
-    """Return a copy of `config` with the values of `stored`, a config in JSON form.
+    """Return a copy of `config` with the values of `stored`, a config as a JSON object.
 
-    Paths are matched by `find`, so the config of an earlier version with other parts can be read. A
-    field that is not stored keeps its value. A stored field that no longer exists is ignored.
+    `find` matches the paths, so configs of earlier versions with other parts can be read. Fields
+    that `stored` lacks keep their values. Stored fields that no longer exist are ignored.
     """
     for path, value in flattened(stored):
         for full in find(config, path):
@@ -211,7 +222,11 @@ def restore(config: Config, stored: JsonMapping) -> Config:
 
 
 def flattened(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (path, value) of each value in nested mappings, such as ("grpo.steps", 40)."""
+    """Yield (path, value) of each value in nested mappings, such as ("grpo.steps", 40).
+
+    Args:
+        prefix: begins every path; "" at the top level.
+    """
     for name, value in stored.items():
         if isinstance(value, Mapping):
             yield from flattened(value, f"{prefix}{name}.")
@@ -223,8 +238,9 @@ def check_values(config: DataclassInstance) -> None:
     """Check the values of a config and of its parts.
 
     Raises:
-        WorkbenchError: a value is not one of the choices of its field, or a number is not finite
-            or outside its bounds.
+        WorkbenchError: a value is not one of the choices of its field, or a number is not finite or
+            outside its bounds. The absolute value of a number other than 0 must also lie between
+            1e-12 and 1e9.
     """
     for part in parts(config).values():
         check_values(part)
@@ -266,9 +282,9 @@ def _check_bounds(name: str, value: float, bounds: JsonMapping) -> None:
 
 
 def parse(text: str, kind: Any, where: str) -> object:
-    """Convert `text` to a value of the annotated type `kind`.
+    """Convert `text` to a value of the type `kind`, the annotation of a field.
 
-    Types are bool, int, float, str, a Literal, and unions of one of these with None.
+    The type may be bool, int, float, str, a Literal, or a union of one of these with None.
 
     Raises:
         WorkbenchError: the text does not fit the type; the message begins with `where`.

@@ -1,4 +1,4 @@
-"""The cache folder, a check for free disk space, and messages for a full disk."""
+"""Find the cache folder, check the free disk space, and recognise errors of a full disk."""
 
 import errno
 import os
@@ -26,7 +26,10 @@ WORDS = (
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error, or one of its causes, means that the disk or the quota is full."""
+    """Return whether an error, or one of its causes, means that the disk is full.
+
+    A full quota, and a file that has reached its size limit, count as well.
+    """
     return any(
         (isinstance(cause, OSError) and cause.errno in CODES)
         or getattr(cause, "sqlite_errorname", "") in NAMES
@@ -36,7 +39,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def full_message(error: BaseException) -> str:
-    """Return a message about a full disk for the user, with the file's name if it is known."""
+    """Return the message for the user if the disk is full, with the file's name if it is known."""
     files = (e.filename for e in _chain(error) if isinstance(e, OSError) and e.filename)
     file = next((f" ('{name}')" for name in files), "")
     return (
@@ -46,7 +49,7 @@ def full_message(error: BaseException) -> str:
 
 
 def cache_folder() -> Path:
-    """Return the folder of this user's cache. It may not exist yet.
+    """Return this user's cache folder for the workbench. The folder may not exist yet.
 
     Raises:
         RuntimeError: the user has no home directory.
@@ -55,9 +58,11 @@ def cache_folder() -> Path:
 
 
 def check_space(folder: Path, wanted: int, remedy: str) -> None:
-    """Check that at least `wanted` bytes plus `MARGIN` are free on the disk of `folder`.
+    """Check that the disk of `folder` has enough free space.
 
-    `remedy` completes the message "free some space, or …".
+    Args:
+        wanted: needed bytes. An additional margin of 5 MB must also be free.
+        remedy: completes the message "free some space, or …".
 
     Raises:
         WorkbenchError: less space is free than needed.

@@ -1,20 +1,19 @@
-"""Definitions of "failed", "lacking" and "not judged" for stored rows, shared by all commands.
+"""Decide whether a stored row failed, lacks an input, or was not judged.
 
-* A row (a stored response with its verdicts and rewards) has *failed* if it has at least one
-  `Failure`: of the extraction, a check or a reward.
-* A row *lacks* something if its input has no gold answer, no checklist or no verdict that a reward
-  needs. Missing inputs are stored like failures but not counted as failures.
+A row is a stored response with its verdicts and rewards (`Feedback.to_row`). Handwritten rows may
+lack fields. All commands use these definitions:
+
+* A row has *failed* if it has at least one `Failure` of the extraction, a check or a reward.
+* A row *lacks* an input such as a gold answer, a checklist, or a verdict that a reward needs.
+  Missing inputs are stored like failures but not counted as failures.
 * A row is *not judged* if no claims were extracted and no verdict was given.
 
 A claim that its judge cannot read is not a failure: its verdict has the reason in its evidence.
 
 `max_failed` is the largest accepted share of responses without a reward. The share is computed over
-the responses that are graded together: one step of training, one call of `trl_reward`, the part of
-a file that `score` has graded so far, or one evaluation (greedy and sampled answers together). If
-no reward is computed, responses with any failure are counted. Among samples collected for training,
-those with an error of their own or with only failed verdicts are counted.
-
-The functions take rows in the stored form (`Feedback.to_row`). Handwritten rows may lack fields.
+the responses that are graded together: one training step, one call of `trl_reward`, the part of a
+file that `score` has graded so far, or one evaluation. If no reward is computed, responses with any
+failure are counted instead. For samples that are collected for training, see `training.collect`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,11 +35,11 @@ from workbench.types import (
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
     """Return the verdict on a claim that its judge cannot read.
 
-    P(true) is 0 and the informativeness is the lowest.
+    In this verdict, P(true) is 0 and the informativeness is the lowest.
 
     Args:
         target: the claim, such as "claim:0".
-        reason: why the judge cannot read it, a key of `REASONS`.
+        reason: why the judge cannot read the claim; a key of `REASONS`.
         by: name of the judge.
         label: label of the verdict, "vague" or "wrong".
     """
@@ -51,10 +50,10 @@ def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict
 
 
 def unjudged(verdict: JsonMapping) -> dict[str, str]:
-    """Return the reason why a stored verdict's claim was not compared with evidence.
+    """Return why the claim of a stored verdict was not compared with evidence; {} if it was.
 
-    It is `{UNPARSED: reason}` if the judge could not read the claim, and `{UNFOUND: reason}` if it
-    found no evidence. If the claim was compared with evidence, the result is {}.
+    The result is `{UNPARSED: reason}` if the judge could not read the claim, and `{UNFOUND:
+    reason}` if it found no evidence.
     """
     items = verdict.get("evidence") or ()
     evidence = items if isinstance(items, list | tuple) else ()
@@ -68,10 +67,10 @@ def unjudged(verdict: JsonMapping) -> dict[str, str]:
 
 
 def remarks(verdict: JsonMapping) -> list[str]:
-    """Return the texts of the remarks in a stored verdict.
+    """Return the remarks in the evidence of a stored verdict, as texts for people.
 
-    A remark is an item of the evidence that is not a passage: the objection of a rule, or the note
-    that P(true) is close to the threshold.
+    A remark is either an objection of a rule, or the note that P(true) is close to the threshold
+    for "correct". All other items of the evidence are ignored.
     """
     lines = []
     for item in verdict.get("evidence") or ():
@@ -84,12 +83,15 @@ def remarks(verdict: JsonMapping) -> list[str]:
 
 
 def is_remark(item: JsonMapping) -> bool:
-    """Return whether an item of a verdict's evidence is a remark (see `remarks`), not a passage."""
+    """Return whether an item of a verdict's evidence is a remark (see `remarks`)."""
     return OBJECTION in item or THRESHOLD in item
 
 
 def error_line(error: BaseException) -> str:
-    """Return an exception's message on one line of at most 300 characters, or its type's name."""
+    """Return an exception's message on one line of at most 300 characters.
+
+    If the message is empty, return the name of the exception's type.
+    """
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
@@ -100,7 +102,12 @@ class TooManyFailures(WorkbenchError):
 
 
 def too_many(unscored: int, graded: int, max_failed: float) -> bool:
-    """Return whether `unscored / graded`, the share without a reward, is above `max_failed`."""
+    """Return whether the share of responses without a reward is above `max_failed`.
+
+    Args:
+        unscored: number of responses without a reward.
+        graded: number of all graded responses, including these.
+    """
     return unscored > max_failed * graded
 
 
@@ -124,15 +131,15 @@ def check_failed(problems: Sequence[str], count: int, max_failed: float, what: s
 
 
 def failures(row: JsonMapping) -> list[JsonMapping]:
-    """Return the failures `{stage, kind, message, raw}` of a stored row, each once.
+    """Return the distinct failures `{stage, kind, message, raw}` of a stored row.
 
-    A failure of the extraction comes first.
+    A failure of the extraction comes first. Missing inputs are left out.
     """
     return [error for error in _errors(row) if error.get("kind") not in LACKING]
 
 
 def failed(row: JsonMapping) -> bool:
-    """Return whether a stored row has a failure."""
+    """Return whether a stored row has a failure. A missing input is not a failure."""
     return bool(failures(row))
 
 
@@ -145,15 +152,15 @@ def is_logged(name: str) -> bool:
 
 
 def lacking(row: JsonMapping) -> set[str]:
-    """Return what the input of a stored row lacks, such as "no gold answer" (from `LACKING`)."""
+    """Return the missing inputs of a stored row, such as {"no gold answer"} (see `LACKING`)."""
     return {LACKING[error["kind"]] for error in _errors(row) if error.get("kind") in LACKING}
 
 
 def judged(row: JsonMapping) -> bool:
     """Return whether a stored row was judged: claims were extracted or a verdict was given.
 
-    A failed attempt counts, too. A verdict that only records a missing input, such as gold answers,
-    does not count. There are two special cases:
+    A failed extraction or check counts as judged. A verdict that only records a missing input, such
+    as gold answers, does not count. There are two special cases:
 
     * An empty response has no claims or verdicts. It was judged if a method gave it a reward; a
       reward logged by a trainer does not count.
@@ -193,7 +200,7 @@ def _rewards(row: JsonMapping) -> JsonMapping:
 
 
 def _errors(row: JsonMapping) -> list[JsonMapping]:
-    """Return the errors of a row, each once. (A reward repeats the error of a verdict it needs.)"""
+    """Return the distinct errors of a row. (A reward repeats the error of a needed verdict.)"""
 
     def entries() -> Iterator[object]:
         yield row.get("error")

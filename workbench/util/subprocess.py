@@ -26,7 +26,7 @@ LINE_BYTES = 4000  # bytes at the end of a log that are searched for its last li
 
 @dataclass(frozen=True)
 class Background:
-    """A running subprocess; its output is in the file `log`, from byte `begin` on."""
+    """A running subprocess that writes its output to the file `log`, from byte `begin` on."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -35,7 +35,7 @@ class Background:
     def interrupt(self) -> None:
         """Send SIGINT (Ctrl-C), so that the process saves its state and stops.
 
-        A second call stops it at once.
+        A second call stops the process at once.
         """
         self.process.send_signal(signal.SIGINT)
 
@@ -57,7 +57,11 @@ class Background:
         return self.process.poll() is None
 
     def last_line(self) -> str:
-        """Return the last line that the process printed, or the signal that killed it."""
+        """Return the last line that the process printed.
+
+        If a signal killed the process, return the signal's name; if nothing was printed, the exit
+        code.
+        """
         code = self.process.poll()
         if code is not None and code < 0:
             return f"killed by {signal.Signals(-code).name}"
@@ -74,7 +78,7 @@ class Background:
 def environment() -> dict[str, str]:
     """Return the environment variables of this process, with its import path in PYTHONPATH.
 
-    Pass them to a subprocess of `python -P`.
+    A subprocess that is started with `python -P` and these variables imports the same modules.
     """
     return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
@@ -111,9 +115,10 @@ def start(function: Callable[..., object], job: JsonMapping, log: Path) -> Backg
 
 
 def work(function: Callable[..., object]) -> None:
-    """Run `function` with the job in the first line of stdin; the subprocess of `start` calls this.
+    """Read a job from stdin and run `function(**job)`; `start` calls this in the subprocess.
 
-    The subprocess ends when stdin closes, which happens when its parent has ended.
+    The job is a JSON object in the first line. The subprocess kills itself when stdin closes, which
+    happens when its parent has ended.
     """
     # Python ignores SIGINT if its parent did, as a shell script's background jobs do
     signal.signal(signal.SIGINT, signal.default_int_handler)

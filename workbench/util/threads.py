@@ -14,7 +14,7 @@ DEFAULT_THREADS = 2
 class use_threads:
     """Context manager that sets torch's number of CPU threads and restores the previous number.
 
-    The value None does not change the number.
+    If `threads` is None, the number does not change.
     """
 
     def __init__(self, threads: int | None) -> None:

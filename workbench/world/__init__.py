@@ -1,7 +1,7 @@
 """A closed world of generated facts about invented people, cities, companies and books.
 
-In it, three things are known exactly: which claims are true, which facts a policy saw in training,
-and which facts the policy cannot know.
+Three things are known exactly: which claims are true, which facts a policy saw in training, and
+which facts the policy cannot know.
 """
 
 from workbench.world.world import World, load_world

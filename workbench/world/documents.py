@@ -1,6 +1,7 @@
-"""Write the pre-training corpus of the closed world.
+"""Write the documents on which a policy is pre-trained in the closed world.
 
-How many documents state a fact decides whether a policy trained on the corpus can know the fact.
+A policy can know a fact only if documents state it. The number of these documents depends on the
+tier of the entity.
 """
 
 import itertools
@@ -26,8 +27,8 @@ THINK_SHARE = 1 / 8
 class Document:
     """A training text: a plain text, or a reply to `prompt`.
 
-    If the reply has a thinking section, `system` is the instruction to think. Each fact of
-    `fact_ids` counts as one exposure, even if the thinking and the answer both state the fact.
+    If the reply has a thinking section, `system` is the instruction to think. `fact_ids` are the
+    facts that the text states. A fact is listed once, even if both thinking and answer state it.
     """
 
     kind: str  # "biography", "qa" or "list"
@@ -82,8 +83,9 @@ def write_documents(base: KnowledgeBase) -> list[Document]:
 def _answered(
     kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random
 ) -> Document:
-    """Return a question with its answer. A random share of the answers begins with a thinking
-    section.
+    """Return a document with a question (`prompt`) and its answer (`reply`).
+
+    A random share of the answers begins with a thinking section.
     """
     ids = tuple(fact.id for fact in facts)
     if rng.random() >= THINK_SHARE:

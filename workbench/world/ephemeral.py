@@ -1,6 +1,7 @@
-"""Invent people outside the world, to train and evaluate skills that need no knowledge.
+"""Invent people who are not in the closed world, for skills that need no knowledge.
 
-Such skills are, for example, reading passages, reasoning and outlining.
+With invented people, a policy is trained and evaluated in reading passages, reasoning and
+outlining.
 """
 
 import random
@@ -13,10 +14,15 @@ HELD_OUT = 8  # one of this many free names is reserved for evaluation
 
 
 class Ephemeral:
-    """People with name combinations that no entity has. Each call draws new facts about them.
+    """Generator of invented people with facts. No entity of the world has their names.
 
-    Their first and last names occur in the world, but not together. `held_out=True` draws from the
-    names that are reserved for evaluation, on which no policy is trained.
+    Their first and last names occur in the world, but not together. Each call draws new names or
+    facts.
+
+    Args:
+        base: the world.
+        held_out: True draws only names that are reserved for evaluation, on which no policy is
+            trained; False draws the other names.
     """
 
     def __init__(self, base: KnowledgeBase, held_out: bool = False) -> None:
@@ -37,27 +43,36 @@ class Ephemeral:
         self.titles = words.book_titles()
 
     def names(self, count: int) -> list[str]:
-        """Draw `count` different names."""
+        """Draw `count` different full names."""
         return self.rng.sample(self.free, count)
 
     def name(self) -> str:
         return self.rng.choice(self.free)
 
     def person(self, peaked: bool = False, name: str = "") -> tuple[str, list[Fact]]:
-        """Draw a person; return the pronoun and one fact of each relation.
+        """Draw a person; return the pronoun and one fact for each relation of people.
 
-        `peaked=True` draws a few values often and the others rarely, like a policy that guesses.
+        Args:
+            peaked: True draws a few values often and the others rarely, like a policy that guesses.
+            name: name of the person; "" to draw a name.
         """
         name = name or self.name()
         facts = [self.fact(name, relation, peaked=peaked) for relation in schema.PERSON_RELATIONS]
         return ("He" if name.split()[0] in self.men else "She"), facts
 
     def people(self, count: int) -> list[list[Fact]]:
-        """Draw the facts of `count` people of different names."""
+        """Draw `count` people with different names; return the list of facts of each."""
         return [self.person(name=name)[1] for name in self.names(count)]
 
     def fact(self, subject: str, relation: str, *, peaked: bool = False, other: str = "") -> Fact:
-        """Draw a fact about `subject` that is not true in the world; its object is not `other`."""
+        """Draw a random object for `subject` and `relation`; return them as a fact.
+
+        The drawn object is never the one that is true in the world.
+
+        Args:
+            peaked: True draws a few objects often and the others rarely.
+            other: an object that must not be drawn; "" for no such object.
+        """
         values = self.values[relation]
         excluded = (other, self.truth.get((subject, relation), ""))
         value = other
@@ -71,7 +86,7 @@ class Ephemeral:
         return self.stated(subject, relation, value)
 
     def stated(self, subject: str, relation: str, value: str) -> Fact:
-        """Return an invented fact of `subject` and `relation` with the object `value`."""
+        """Return the fact that `subject` has the object `value` in `relation`, true or not."""
         kind = schema.RELATIONS[relation]
         forms = value_forms(kind.object, value, self.lexicon)
         return Fact(

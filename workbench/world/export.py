@@ -52,13 +52,13 @@ How to decide a claim
 
 
 def export_world(out: Path, seed: int = 0) -> dict[str, int]:
-    """Write the world of `seed` to the folder `out`; return the number of rows by file name.
+    """Write the world of `seed` to the folder `out`; return file name -> number of rows.
 
     An earlier export in the folder is replaced.
 
     Raises:
-        WorkbenchError: `out` is not writable, or has files that are not of an export. Nothing is
-            written in the second case.
+        WorkbenchError: `out` is not writable, or contains files that are not from an export. In the
+            second case, nothing is written.
     """
     world = load_world(seed)
     tables = _tables(world)
@@ -88,8 +88,9 @@ def export_world(out: Path, seed: int = 0) -> dict[str, int]:
 
 
 def _check_ours(out: Path, names: Collection[str]) -> None:
-    """Raise a WorkbenchError for a folder with other files than an earlier export. File names are
-    not sufficient: a run has a `questions.jsonl` too.
+    """Raise a WorkbenchError if a folder has files that are not from an earlier export.
+
+    File names are not sufficient for this: a run has a `questions.jsonl`, too.
     """
     existing = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     foreign = [name for name in existing if name not in names and not name.startswith(".")]
@@ -148,5 +149,9 @@ def _tables(world: World) -> dict[str, Iterator[JsonObject]]:
 
 
 def fields_of(value: object, names: str) -> JsonObject:
-    """Return the fields of `value` whose names `names` lists, in this order."""
+    """Return {name: value} for some attributes of an object.
+
+    Args:
+        names: names of the attributes, separated by spaces.
+    """
     return {name: getattr(value, name) for name in names.split()}

@@ -1,8 +1,8 @@
 """Draw the entities and facts of the closed world from a seed.
 
-Every person belongs to a split and to an exposure tier, and so do the facts about the person. The
-tier determines whether a fact is in the pre-training documents. Only the full name reveals a
-person's tier: each first name and each last name occurs in all tiers.
+Every person, with the facts about the person, belongs to a split and to a tier. The tier determines
+whether a fact is in the pre-training documents. A first or last name alone does not reveal the
+tier, because names are combined at random.
 """
 
 import random
@@ -23,7 +23,7 @@ FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]  # kind of a value -> 
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """The size of a world. `scale` multiplies all counts; tests use less than 1."""
+    """Seed, size and shares of a world. `scale` multiplies all counts; tests use less than 1."""
 
     seed: int = 0
     scale: float = 1.0
@@ -36,8 +36,9 @@ class WorldConfig:
 
 @dataclass(frozen=True)
 class Entity:
-    """A person, city, company, university, award or book. Its canonical name is unique in the world
-    and serves as its id.
+    """A person, city, company, university, award or book.
+
+    Its canonical name is unique in the world and serves as its id.
     """
 
     name: str
@@ -50,10 +51,12 @@ class Entity:
 
 @dataclass(frozen=True)
 class Fact:
-    """A true statement: `subject` has the value `object` in `relation`.
+    """A statement: the entity `subject` has the value `object` in `relation`.
 
     `object` is the canonical form of the value, such as "1921". `forms[lang]` has all accepted
     forms in a language, the canonical form first: ("1921", "the year 1921").
+
+    Facts of a world are true. `Ephemeral` also makes invented facts.
     """
 
     id: str
@@ -71,9 +74,9 @@ class Fact:
 
 
 class Names:
-    """All names that a world may use, by kind, and its words.
+    """All names that a world may use, by kind, and the words that are values of facts.
 
-    `l2` maps an English word to its translation into the second language.
+    `l2` maps an English word to its translation into the second language, which is invented.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -104,7 +107,15 @@ class Names:
 def value_forms(
     kind: str, canonical: str, lexicon: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return all forms of a value in each language, the canonical form first."""
+    """Return language ("en" or "l2") -> accepted forms of a value, the canonical form first.
+
+    Example: "1921" of the kind "year" gives ("1921", "the year 1921") for "en".
+
+    Args:
+        kind: kind of the value, such as "year" or "city".
+        canonical: canonical form of the value in English.
+        lexicon: English word -> word of the second language.
+    """
     if kind == "book":
         forms = (canonical, canonical.removeprefix("The "))
         return {"en": forms, "l2": forms}
@@ -119,7 +130,11 @@ def value_forms(
 def draw_entities(
     config: WorldConfig, names: Names, rng: random.Random
 ) -> tuple[dict[str, Entity], dict[str, str]]:
-    """Return all entities by name, and the authors of all books by title."""
+    """Draw the entities of a world and the authors of its books.
+
+    Returns:
+        (name -> entity, title of a book -> name of its author).
+    """
     entities: dict[str, Entity] = {}
     authors: dict[str, str] = {}
 
@@ -164,6 +179,9 @@ def draw_facts(
 
     A person in the tier "partial" has known facts for half of the relations and unknown facts for
     the others.
+
+    Args:
+        authors: title of a book -> name of its author.
     """
     values: dict[str, list[str]] = {
         **names.values,
@@ -202,8 +220,8 @@ class KnowledgeBase:
 
     Attributes:
         names: all names, and the lexicon of the second language.
-        entities: entities by name.
-        facts: all facts in order.
+        entities: name -> entity.
+        facts: all facts, in the order in which they were drawn.
         by: subject -> relation -> fact.
         books: person -> author facts of the person's books.
     """
@@ -226,7 +244,10 @@ class KnowledgeBase:
         return [fact for fact in self.by[name].values() if fact.covered]
 
     def covered_books(self, name: str) -> list[Fact]:
-        """Return the author facts of a person's books that the pre-training documents state."""
+        """Return the author facts of a person's books that the pre-training documents state.
+
+        An author fact has the book as its subject and the person as its object.
+        """
         return [fact for fact in self.books.get(name, ()) if fact.covered]
 
     def people(self, split: str) -> list[Entity]:

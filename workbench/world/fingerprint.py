@@ -1,8 +1,8 @@
 """Compute and cache the fingerprint of a world: a hash of its facts, questions and texts.
 
-Computing it takes seconds, because all documents are generated. A cached fingerprint is used only
-if the settings, the source files of this package and the Python version are the same. If the cache
-is damaged or not available, the fingerprint is computed again.
+The computation takes seconds, because all documents are generated. A cached fingerprint is valid
+only for the same settings, source files of this package and Python version. If the cache is damaged
+or not available, the fingerprint is computed again.
 """
 
 import contextlib
@@ -28,10 +28,10 @@ HERE = Path(__file__).resolve().parent
 def of_world(
     facts: Iterable[Fact], questions: Iterable[Question], pages: Iterable[Page], documents: str
 ) -> str:
-    """Return the fingerprint of a world.
+    """Return the fingerprint of a world: a hash of its facts, questions, pages and documents.
 
-    It covers facts, questions with their answers, pages, and `documents`, the fingerprint of the
-    documents.
+    Args:
+        documents: the fingerprint of the documents (see `of_documents`).
     """
     rows = [
         *([f.id, f.subject, f.relation, f.object, f.tier] for f in facts),
@@ -41,7 +41,7 @@ def of_world(
 
 
 def of_documents(documents: Iterable[Document]) -> str:
-    """Return the fingerprint of documents."""
+    """Return the fingerprint of the pre-training documents: a hash of their texts."""
     return _digest(document.whole for document in documents)
 
 
@@ -53,7 +53,7 @@ def _digest(texts: Iterable[str]) -> str:
 
 
 def cached_fingerprint(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
-    """Return a fingerprint of a world from the cache, or compute and cache it.
+    """Return a fingerprint of a world from the cache; if it is missing, compute and cache it.
 
     Args:
         name: what the fingerprint covers, such as "world" or "documents".
@@ -75,9 +75,9 @@ def cached_fingerprint(name: str, config: WorldConfig, make: Callable[[], str]) 
 
 
 def _file(settings: str) -> Path:
-    """Return the cache file of these settings.
+    """Return the cache file for these settings.
 
-    All versions of the source files share it, so files do not accumulate.
+    All versions of the source files use the same file, so files do not accumulate.
     """
     return cache_folder() / "worlds" / f"{_digest([settings])}.txt"
 

@@ -1,7 +1,6 @@
-"""The words of the closed world: invented proper names, English value words, and their translations
-into the second language.
+"""The words of the closed world: invented names, words for values, and a second language.
 
-Proper names are the same in both languages; common nouns are not.
+Proper names are the same in both languages. Common nouns have an invented translation.
 """
 
 import random
@@ -49,7 +48,7 @@ AVOID = "super loser nazi bitch tits nipple penis rapes tramp drone brute".split
 
 
 def book_titles() -> list[str]:
-    """Return all titles of books."""
+    """Return the titles of all books that a world may have."""
     return [f"The {adjective} {noun}" for adjective in BOOK_ADJECTIVES for noun in BOOK_NOUNS]
 
 
@@ -63,7 +62,12 @@ _L2_VOWELS = "a e i o u ai oa ui".split()
 def invented(
     rng: random.Random, count: int, taken: set[str], ending: Sequence[str] = ("",)
 ) -> list[str]:
-    """Return `count` new capitalised names that are not in `taken`, and add them to it."""
+    """Invent `count` new capitalised names, and add them in lower case to `taken`.
+
+    Args:
+        taken: words in lower case that must not be returned.
+        ending: last syllables, of which each name gets one at random.
+    """
     names: list[str] = []
     while len(names) < count:
         parts = [rng.choice(part) for part in (*[_ONSETS, _VOWELS] * 2, _CODAS, ending)]
@@ -77,7 +81,11 @@ def invented(
 def l2_words(rng: random.Random, words: Sequence[str], taken: set[str]) -> dict[str, str]:
     """Return English word -> invented word of the second language.
 
-    Invented words have other sounds than English words and proper names.
+    The new words are also added to `taken`.
+
+    Args:
+        words: the English words.
+        taken: words that must not be used.
     """
     lexicon: dict[str, str] = {}
     for word in words:

@@ -1,6 +1,7 @@
-"""The closed world as a judge: exact verdicts on claims, with the five labels of a model judge.
+"""The closed world as a judge: exact verdicts on claims, with the labels of a model judge.
 
-The world's facts decide or, if a question asks for it, the statements of its passages.
+The facts of the world decide. If a question has `meta["evidence"]` = "passages", the statements of
+its passages decide instead.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +18,10 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 
 
 
 class Source(NamedTuple):
-    """A sentence of a passage that states an object for a subject and relation.
+    """A sentence of a passage that states an object for a subject and a relation.
 
-    It has the passage's id, the span of the sentence, and the year of the page's edition (0: none).
+    `passage` is the passage's id, `span` the characters of the sentence. `edition` is the year of
+    the page's edition; 0 if the passage has none.
     """
 
     object: str
@@ -32,7 +34,10 @@ Statements = Mapping[tuple[str, str], Sequence[Source]]  # by subject and relati
 
 
 def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
-    """Return all statements of the passages that are neither hedged nor vague."""
+    """Return (subject, relation) -> sentences of the passages that state an object for them.
+
+    Hedged and vague sentences are left out.
+    """
     statements: dict[tuple[str, str], list[Source]] = {}
     for passage in passages:
         heading = EDITION.match(passage.text)
@@ -46,7 +51,7 @@ def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
 
 
 def newest(sources: Sequence[Source]) -> frozenset[str]:
-    """Return the objects that the newest edition among the sources states.
+    """Return the objects that the newest edition among `sources` states.
 
     A newer edition of a page corrects the older edition.
     """
@@ -55,26 +60,30 @@ def newest(sources: Sequence[Source]) -> frozenset[str]:
 
 
 class Oracle:
-    """Judges claims by the facts of a world, or by what passages state.
+    """Judge of claims that decides by the facts of a world, or by the statements of passages.
 
     A claim that cannot be parsed is a failure and gets no label.
 
     Args:
         world: the world whose facts and names are used.
-        statements: the statements of passages, which then decide instead of the facts. If two
-            editions of a page disagree, the newer edition decides. A claim that no passage states
-            or contradicts is vague.
+        statements: statements of passages, which decide instead of the facts; None to use the
+            facts. If two editions of a page disagree, the newer one decides. A claim that no
+            passage states or contradicts is vague.
     """
 
     def __init__(self, world: World, statements: Statements | None = None) -> None:
         self.world, self.parser, self.statements = world, parser_of(world), statements
 
     def by_passages(self, passages: Sequence[Passage]) -> "Oracle":
-        """Return an oracle for the same world in which the statements of `passages` decide."""
+        """Return an oracle for the same world that decides by the statements of `passages`."""
         return Oracle(self.world, read_statements(self.parser, passages))
 
     def label(self, claim: Parsed) -> str:
-        """Return the label of a parsed claim: a claim that is not a fact of the world is wrong."""
+        """Return the label of a parsed claim, one of `CLAIM_LABELS`.
+
+        If the facts of the world decide, a claim that is not a fact is wrong. If passages decide, a
+        claim is wrong if they state only other objects. It is vague if they state no object.
+        """
         if self.statements is None:
             true = frozenset({self.world.by[claim.subject][claim.relation].object})
         else:
@@ -87,7 +96,8 @@ class Oracle:
     def judge(self, claims: Sequence[str], topic: str | None = None) -> list[Verdict]:
         """Return a verdict on each claim, in order.
 
-        A claim that states several facts gets the worst of their labels.
+        A claim that states several facts gets the worst of their labels (the last in
+        `CLAIM_LABELS`).
 
         Args:
             claims: the texts of the claims.
@@ -121,8 +131,10 @@ class Oracle:
         )
 
     def _evidence(self, claims: Sequence[Parsed], facts: Sequence[Fact]) -> tuple[JsonMapping, ...]:
-        """Return the true facts for the claims. With passages, return the sentences that state the
-        claims' objects, or else the sentences that state other objects.
+        """Return the evidence for a verdict: the true facts, or sentences of passages.
+
+        With passages, these are the sentences that state the claims' objects. If there are none,
+        they are the sentences that state other objects.
         """
         if self.statements is None:
             return tuple({"fact": fact.id, "text": thought(fact, "en")} for fact in facts)

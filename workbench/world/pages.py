@@ -1,7 +1,7 @@
-"""Write the pages of the closed world, which are the passages for retrieval.
+"""Write the pages about the entities of the closed world, which are passages for retrieval.
 
-People of the tier "unknown" have no page. People of the tier "page_only" have a page, but are in no
-pre-training document.
+Entities of the tier "unknown" have no page. People of the tier "page_only" have a page, but are in
+no pre-training document.
 """
 
 import random
@@ -16,7 +16,11 @@ CURRENT, FORMER = 1985, 1960  # editions; every page begins with its own
 
 @dataclass(frozen=True)
 class Page:
-    """A page of an entity. A `stale` page has one outdated value that the current page corrects."""
+    """A page of text about one entity.
+
+    A `stale` page is an outdated edition: it has one outdated value, which the current page
+    corrects.
+    """
 
     id: str
     title: str

@@ -1,7 +1,7 @@
 """Parse text about the closed world: match sentences with the templates of both languages.
 
-A sentence that a tiny model writes may be broken, or have unknown words or names. It is then
-reported as unparsed, with the reason; the other sentences are still parsed.
+A sentence of a tiny model may be broken, or have unknown words or names. Such a sentence is
+reported as unparsed, with the reason. The other sentences of the text are still parsed.
 """
 
 import re
@@ -18,10 +18,10 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Parsed:
-    """One fact, true or not, that a sentence states.
+    """One fact that a sentence states, whether true or not.
 
-    `object` is None for a vague statement. `sentence` and `span` are the index of the sentence and
-    its characters.
+    `object` is None for a vague statement. `sentence` is the number of the sentence in the text,
+    and `span` its characters.
     """
 
     subject: str
@@ -77,10 +77,14 @@ _PRONOUNS = {pronoun.casefold() for pronoun in chain(*schema.PRONOUNS.values())}
 
 
 def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
-    """Return the spans of the sentences of a text, without white space at their ends.
+    """Return the character spans of the sentences of a text, without white space at their ends.
 
-    Line breaks, tags and markers also end a sentence. The plan of an outlined answer ([Structure],
-    [Outline]), headings and list numbers are not sentences.
+    Line breaks, tags and markers also end a sentence. Some text is in no sentence: list numbers, a
+    page's heading ("Edition of 1985."), and the plan of an outlined answer ([Structure],
+    [Outline]).
+
+    Args:
+        prefill: see `Response.prefill`.
     """
     spans = []
     for _, start, end in sections(text, prefill):
@@ -96,7 +100,7 @@ def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
 
 
 class Parser:
-    """Parses sentences about one world. Use `parser_of`, which builds the parser once."""
+    """Parser for sentences about one world. Call `parser_of` to get one: it caches the parser."""
 
     def __init__(self, world: World) -> None:
         self.kinds = {name: entity.kind for name, entity in world.entities.items()}
@@ -118,8 +122,9 @@ class Parser:
         """Return the facts that `text` states, and its unparsed sentences.
 
         Args:
-            text: a response, a part of one, or a claim.
-            topic: the entity to which a pronoun refers before any name occurs.
+            text: a response, a part of a response, or a claim.
+            topic: the entity to which a pronoun refers if the text has not named an entity before
+                it.
             prefill: see `Response.prefill`.
         """
         return self._parse(text, topic, prefill)
@@ -177,8 +182,9 @@ class Parser:
     def _resolve(
         self, template: schema.Template, slots: dict[str, str], topics: dict[str, str]
     ) -> tuple[str, list[str | None]] | str:
-        """Return the subject and the objects in the slots of a template, or the reason why a slot
-        has none.
+        """Return the subject and the objects in the slots of a template.
+
+        If a slot has no valid subject or object, return the reason as a string.
         """
         relations = [schema.RELATIONS[name] for name in template.relations]
         kind, mention = relations[0].subject, slots["s"].casefold()
@@ -195,7 +201,7 @@ class Parser:
         return "object" if None in objects else (subject, objects)
 
     def value(self, kind: str, text: str) -> str | None:
-        """Return the canonical form of a value of `kind`; None if `text` is not one."""
+        """Return the canonical form of a value; None if `text` is not a value of this kind."""
         folded = text.casefold()
         if kind == "year" and re.fullmatch(r"(the year |anno )?\d{4}", folded):
             return folded[-4:]
@@ -211,15 +217,17 @@ class Parser:
 
 @lru_cache(maxsize=4)
 def parser_of(world: World) -> Parser:
-    """Return the parser of a world, built once."""
+    """Return the parser of a world. It is built once and cached."""
     return Parser(world)
 
 
 def value_inventory(world: World) -> Iterator[tuple[str, str]]:
     """Yield (kind, canonical form) of every value that the object of a claim may have.
 
-    This includes combinations of names that no entity has; a claim with such an object is wrong,
-    not unparsed. Years, dates and populations are left out: any text of their form is a value.
+    The values include names that no entity has, such as unused combinations of first and last
+    names. A claim with such an object is wrong, not unparsed.
+
+    Years, dates and populations are not listed: any text of the right form is such a value.
     """
     names = world.names
     combined = {

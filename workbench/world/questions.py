@@ -1,9 +1,9 @@
 """Write the questions of the closed world in both languages.
 
-A question has gold answers, a tier and the ids of the facts that its answer needs. RL uses only
-questions about people of the split `rl`, of the kinds `single`, `numeric`, `biography` and
-`long_form`. The split `ood` (out of distribution) has other kinds (two-hop, comparison, false
-premise, list, yes/no) and other entities (companies, books, …).
+A question has gold answers, a tier and the ids of the facts that its answer needs. The split `rl`
+has only questions about people, of the kinds `single`, `numeric`, `biography` and `long_form`. The
+split `ood` (out of distribution) has other kinds (two-hop, comparison, false premise, list, yes/no)
+and other entities (companies, books, …).
 """
 
 import random
@@ -30,7 +30,7 @@ _ORDER = {tier: rank for rank, tier in enumerate(TIERS)}
 
 
 class QuestionWriter:
-    """Writes the questions of one world."""
+    """Writer of the questions of one closed world."""
 
     def __init__(self, base: KnowledgeBase) -> None:
         self.base, self.by = base, base.by
@@ -153,15 +153,16 @@ class QuestionWriter:
                 self._add("comparison", lang, beyond, tier, title, text, (first,), years, think)
 
     def _other(self, fact: Fact) -> Fact:
-        """Draw a fact of the same relation with another object, for a yes/no question that is
-        answered with no.
+        """Draw a fact of the same relation with another object.
+
+        It is the wrong statement in a yes/no question whose answer is no.
         """
         people = [facts[fact.relation] for facts in self.by.values() if fact.relation in facts]
         return self.rng.choice([other for other in people if other.object != fact.object])
 
 
 def weaker(*entities: Entity) -> str:
-    """Return the tier of the entity with the fewest exposures."""
+    """Return the tier of the least known entity: the last of their tiers in `TIERS`."""
     return max((entity.tier for entity in entities), key=_ORDER.__getitem__)
 
 

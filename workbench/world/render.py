@@ -1,4 +1,4 @@
-"""Render facts as text in both languages: sentences, biographies, answers, thinking sections."""
+"""Write facts as text in both languages: sentences, biographies, answers, thinking sections."""
 
 import random
 from collections.abc import Sequence
@@ -10,10 +10,12 @@ from workbench.world.facts import Fact
 def state(
     fact: Fact, lang: str, rng: random.Random, subject: str | None = None, stance: str = "asserted"
 ) -> str:
-    """Return one sentence that states a fact with a stance ("asserted", "hedged" or "vague").
+    """Return one sentence that states a fact.
 
     Args:
-        subject: replaces the subject's name at the start of the sentence, such as a pronoun.
+        subject: text that replaces the subject's name at the start of the sentence, such as a
+            pronoun.
+        stance: "asserted", "hedged" or "vague"; a vague sentence does not name the object.
     """
     relation = schema.RELATIONS[fact.relation]
     text = rng.choice(getattr(relation, schema.STANCES[stance])[lang])
@@ -30,12 +32,13 @@ def biography(
     hedged: float = 0.0,
     vague: float = 0.0,
 ) -> str:
-    """Return a text that states each of the facts once.
+    """Return a text in which each of the facts is mentioned once.
 
     Some sentences combine two facts. Later sentences may use the pronoun instead of the name.
 
     Args:
-        hedged, vague: shares of sentences with the stance "hedged" and "vague"; the others assert.
+        hedged, vague: probability that a sentence about a single fact is hedged or vague. All other
+            sentences assert their facts.
     """
     by = {fact.relation: fact for fact in facts}
     units: list[tuple[Fact, ...]] = []
@@ -81,12 +84,16 @@ def answer(fact: Fact, lang: str) -> str:
 
 
 def titles(books: Sequence[Fact], lang: str) -> str:
-    """Return the titles of the books of `author` facts, as the answer to a list question."""
+    """Return the titles of books as the answer to a list question, such as "A and B.".
+
+    Args:
+        books: author facts; the subject of each fact is the title of a book.
+    """
     return f"{(' e ' if lang == 'l2' else ' and ').join(book.subject for book in books)}."
 
 
 def thought(fact: Fact, lang: str) -> str:
-    """Return a fact as a sentence of a thinking section, in the wording of the first template."""
+    """Return a sentence that states a fact, in a fixed wording, for a thinking section."""
     return (
         schema.RELATIONS[fact.relation]
         .states[lang][0]
@@ -95,6 +102,9 @@ def thought(fact: Fact, lang: str) -> str:
 
 
 def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
-    """Return a reply with a thinking section, and `reply` in an answer tag or in a box."""
+    """Return a `<think>` section with the thoughts, followed by the reply.
+
+    The reply is in an `<answer>` tag or, if `boxed` is True, in a box as in LaTeX.
+    """
     closing = f"\\boxed{{ {reply}}}" if boxed else f"<answer> {reply}</answer>"
     return f"<think> {' '.join(thoughts)}</think>{closing}"

@@ -1,8 +1,8 @@
-"""The relations of the closed world, with all sentence templates that state, hedge or ask them.
+"""The relations of the closed world, and the templates of sentences and questions about them.
 
-`{s}` is the subject and `{o}` the object. A template of two relations states two facts in one
-sentence, with `{o}` and `{o2}`. `importance` (1–5) is the informativeness of a claim about the
-relation.
+In a template, `{s}` is the subject and `{o}` the object. A template with two relations states two
+facts in one sentence, with the objects `{o}` and `{o2}`. The `importance` of a relation (1 to 5) is
+the informativeness of claims about it.
 """
 
 import tomllib
@@ -15,8 +15,10 @@ from workbench.types import JsonObject
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation between an entity and a value, such as "born_in", with the sentence and question
-    templates of each language."""
+    """A relation between an entity and a value, such as "born_in".
+
+    It has the templates of its sentences and questions, by language.
+    """
 
     name: str
     subject: str  # entity kind
@@ -35,7 +37,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Template:
-    """A sentence template. `stance` is "asserted", "hedged" or "vague" (without an object)."""
+    """Sentence template. Its `stance` is "asserted", "hedged" or "vague" (without an object)."""
 
     relations: tuple[str, ...]
     lang: str
@@ -44,7 +46,10 @@ class Template:
 
 
 def read_tables(name: str) -> JsonObject:
-    """Read a TOML file of this folder. The order of its entries determines what a seed draws."""
+    """Read a TOML file of this folder.
+
+    Random draws follow the order of the file's entries, so another order gives another world.
+    """
     return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
@@ -75,9 +80,10 @@ COMPOUNDS = tuple(
 
 
 def templates() -> tuple[Template, ...]:
-    """Return all templates of statements.
+    """Return the templates of all statements; templates of questions are not included.
 
-    Templates of two relations come first: a template of one relation would match their text, too.
+    Templates with two relations come first, because a template with one relation also matches their
+    sentences.
     """
     simple = [
         Template((relation.name,), lang, stance, text)

@@ -1,4 +1,4 @@
-"""Describe the closed world or one of its entities: `workbench world`."""
+"""Describe the closed world or one of its entities, for the command `workbench world`."""
 
 from collections import Counter
 
@@ -9,10 +9,11 @@ from workbench.world.world import load_world
 
 
 def describe(name: str | None = None, seed: int = 0) -> JsonObject:
-    """Return what `workbench world` shows.
+    """Return the counts of a world or, with `name`, a description of one entity.
 
-    Without `name`, these are the counts of the world; with it, the entity's facts with tier and
-    exposures, its pages, some of its documents, and its questions.
+    The counts are those of entities, facts, questions, pages and documents. The description has the
+    entity's facts with tier and exposures, its pages, up to three of its documents, and its English
+    questions.
 
     Raises:
         WorkbenchError: the world has no entity `name`.

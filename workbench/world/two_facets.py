@@ -3,12 +3,14 @@
 They imitate FoRAG's data (arXiv 2406.13779, section 3), where pages are split into segments, of
 which a few are retrieved and numbered.
 
-A question has two or three passages in random order. Two of them are excerpts, of two or three
-sentences, of the two people's pages. In half of the cases a third passage misleads. It is an
-outdated edition of one of the two pages, which the current page corrects; if there is no such
-edition, it is an excerpt of a third person's page. Answers are judged by the passages, not by the
-world's facts (`meta["evidence"]`). These questions are not part of `World.questions`, so that the
-world's fingerprint does not depend on them.
+The passages of a question, in random order, are:
+
+* an excerpt of each person's page, with two or three sentences;
+* in half of the cases, a misleading passage: an outdated edition of one of the pages, which the
+  excerpt corrects. If there is no outdated edition, it is an excerpt of a third person's page.
+
+Answers are judged by the passages, not by the world's facts (`meta["evidence"]`). `World.questions`
+does not return these questions, and the world's fingerprint does not depend on them.
 """
 
 import random
@@ -34,10 +36,10 @@ class _Cut(NamedTuple):
 
 
 class TwoFacetWriter:
-    """Writes the questions of one world.
+    """Writer of the questions that compare two people of one world.
 
-    Each person with a page has one question, about this person and another person of the same
-    split.
+    For each person with a page, except in the split "ood", there is one question. It is about this
+    person and another person of the same split.
     """
 
     def __init__(self, base: KnowledgeBase, pages: Sequence[Page]) -> None:
@@ -89,8 +91,9 @@ class TwoFacetWriter:
         )
 
     def _cuts(self, first: str, second: str, third: str) -> list[_Cut]:
-        """Return the excerpts. They are shorter if there are three, so that prompts have similar
-        lengths.
+        """Return the excerpts for a question about two people.
+
+        Three excerpts are shorter than two, so that prompts have similar lengths.
         """
         if self.rng.random() < 0.5:
             return [self._cut(name, self.rng.choice((2, 3))) for name in (first, second)]
@@ -104,8 +107,10 @@ class TwoFacetWriter:
         ]
 
     def _cut(self, name: str, count: int, corrects: bool = False) -> _Cut:
-        """Return `count` sentences of a page. If it `corrects` an outdated edition, one of them is
-        the correction.
+        """Return an excerpt with `count` sentences of a person's page.
+
+        Args:
+            corrects: True if one of the sentences must be the correction of an outdated edition.
         """
         page = self.current[name]
         # sentences and facts of a page have the same order
@@ -123,7 +128,13 @@ class TwoFacetWriter:
 
 
 def excerpt(page: Page, places: Sequence[int]) -> Passage:
-    """Return the edition of a page and the sentences at `places`, in the order of the page."""
+    """Return a passage with selected sentences of a page, in the order of the page.
+
+    The passage begins with the heading of the page, such as "Edition of 1985.".
+
+    Args:
+        places: numbers of the sentences, from 0; the heading is not counted.
+    """
     heading, *lines = _SENTENCE.findall(page.text)
     places = sorted(places)
     return Passage(

@@ -1,4 +1,4 @@
-"""`World`: entities, facts, questions, pages and documents, all functions of a seed."""
+"""The closed world (`World`): its entities, facts, questions, pages and documents."""
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
@@ -14,9 +14,9 @@ from workbench.world.two_facets import TwoFacetWriter
 
 
 class World(KnowledgeBase):
-    """The closed world of one `WorldConfig`.
+    """The closed world of one `WorldConfig`, with its entities and facts.
 
-    Its questions, pages and documents are built when they are first used.
+    Questions, pages and documents are built when they are first used.
     """
 
     def __init__(self, config: WorldConfig | None = None) -> None:
@@ -29,14 +29,18 @@ class World(KnowledgeBase):
     def questions(
         self, split: str, kinds: Sequence[str] | None = None, lang: str = "en"
     ) -> list[Question]:
-        """Return the questions of a split, of all kinds if `kinds` is None. Their `meta` has tier,
-        lang, split, fact_ids and covered.
+        """Return the questions of a split in one language.
+
+        The `meta` of a question has "tier", "lang", "split", "fact_ids" and "covered".
+
+        Args:
+            kinds: kinds of questions, such as "single"; None for all kinds.
         """
         return select(self.all_questions, split, kinds, lang)
 
     @cached_property
     def two_facets(self) -> list[Question]:
-        """Questions about two people with excerpts of their pages as evidence, only in English."""
+        """Return English questions that compare two people, with excerpts as passages."""
         return TwoFacetWriter(self, self.pages).write()
 
     @cached_property
@@ -48,14 +52,18 @@ class World(KnowledgeBase):
         return write_documents(self)
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:
-        """Return people outside this world; with `held_out`, those reserved for evaluation."""
+        """Return a generator of invented people who are not in this world.
+
+        Args:
+            held_out: True for people who are reserved for evaluation.
+        """
         return Ephemeral(self, held_out)
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
-        """Fact id -> language -> number of documents of the corpus that state the fact.
+        """Return fact id -> language -> number of pre-training documents that state the fact.
 
-        Facts that are in no document are left out.
+        Facts that no document states are left out.
         """
         counts: dict[str, dict[str, int]] = {}
         for document in self.documents:
@@ -64,17 +72,19 @@ class World(KnowledgeBase):
         return counts
 
     def shown(self, question: Question) -> int | None:
-        """Return in how many documents of the corpus the rarest fact of a question is stated.
+        """Count the documents that state each fact a question needs; return the smallest count.
 
-        Documents of both languages count. None if the question needs no facts.
+        Pre-training documents of both languages are counted. The result is None if the question
+        needs no facts.
         """
         facts = question.meta.get("fact_ids", ())
         return min((sum(self.exposures.get(fact, {}).values()) for fact in facts), default=None)
 
     @cached_property
     def hash(self) -> str:
-        """Fingerprint of facts, questions with their answers, pages and documents, on which weights
-        and results depend.
+        """Return the fingerprint: a hash of facts, questions with answers, pages and documents.
+
+        Weights and results are valid only for a world with the same fingerprint.
         """
         return cached_fingerprint(
             "world",
@@ -84,12 +94,12 @@ class World(KnowledgeBase):
 
     @cached_property
     def corpus_hash(self) -> str:
-        """Fingerprint of the documents, on which pre-trained weights depend."""
+        """Return the fingerprint of the pre-training documents."""
         return cached_fingerprint("documents", self.config, lambda: of_documents(self.documents))
 
 
 def load_world(seed: int = 0, scale: float = 1.0) -> World:
-    """Return the world of a seed; it is built once per process, in about two seconds.
+    """Return the closed world of a seed. It is built once per process, in about two seconds.
 
     A `scale` below 1 makes a smaller world, for tests.
     """
