@@ -1,9 +1,14 @@
 """Extract claims from responses.
 
-Each function here, except `makes_claims`, returns an extractor: a function from a batch of
-responses to their claims. `world` parses the closed world's grammar exactly. `judged` and
-`single_pass` call a judge. `rules` needs no model. `given_or` uses the claims that an input row
-contains. All but `given_or` skip questions and refusals.
+`world`, `judged`, `single_pass`, `rules` and `given_or` return an extractor: a function from a
+batch of responses to their claims.
+
+* `world` parses the closed world's grammar exactly.
+* `judged` and `single_pass` call a judge.
+* `rules` applies rules of grammar, without a model.
+* `given_or` returns the claims of the input row, if it has any, and else calls another extractor.
+
+Extractors skip questions and refusals. Claims of the input row are never skipped.
 """
 
 from workbench.claims.given import given_or

@@ -1,8 +1,12 @@
-"""Split off adjuncts and introductions, and add them to claims (`workbench.claims.rules`).
+"""Separate the adjuncts and the introduction of a sentence from its statement.
 
-An adjunct is a phrase of time, place or manner after the verb. An introduction is the phrase before
-the subject ("In 1998, …"). An adjunct may modify an earlier one, as in "at a school in Osk". It
-therefore stays with the adjuncts before it; only dates are separated (see `spread`).
+The rule-based extractor (`workbench.claims.rules`) uses this module.
+
+* An adjunct is a phrase of time, place or manner after the verb, such as "in Osk".
+* An introduction is the phrase before the subject, such as "In 1998".
+
+An adjunct may modify the adjunct before it, as in "at a school in Osk". Therefore only dates are
+separated from the adjuncts before them (see `spread`).
 """
 
 import re
@@ -75,8 +79,13 @@ _PARTICIPLES = frozenset(
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
     """Split the text after a verb into its core and its adjuncts.
 
-    "the prize in Physics in 1911" → "the prize", ["in Physics", "in 1911"]. If the adjuncts cannot
-    be separated safely, return the whole text and [].
+    Adjuncts are phrases of time, place or manner at the end of the text. "the prize in Physics in
+    1911" → ("the prize", ["in Physics", "in 1911"]). If the split is uncertain, return (`rest`,
+    []).
+
+    Args:
+        verb: the verb before the text.
+        rest: the text after the verb.
     """
     tokens = tokens_of(rest)
     words = [token[0] for token in tokens]
@@ -167,23 +176,25 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 
 
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
-    """Return the texts that can follow `verb`; each of them makes one claim.
+    """Divide the text after a verb; each returned text makes one claim if put after the verb.
 
-    For "won the Nobel Prize in Physics at Osk in 1911", these are:
+    For "won the Nobel Prize in Physics at Osk in 1911", the texts are:
 
-    * the core: "the Nobel Prize", unless it says little, like "the prize";
-    * the core with the first adjunct: "the Nobel Prize in Physics";
-    * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk";
-    * the whole text.
+    * the core: "the Nobel Prize", unless it says little, like "the prize"
+    * the core with the first adjunct: "the Nobel Prize in Physics"
+    * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk"
+    * the whole text
 
-    For an event that happens once, place and time are separate: "founded", "in Osk in 1950" →
-    ["in Osk", "in 1950"]. A text with a count ("three starts in 1993") is not divided.
+    If the verb names an event that happens once, place and time are separated: for "founded", "in
+    Osk in 1950" → ["in Osk", "in 1950"]. A text with a count ("three starts in 1993") is not
+    divided.
 
     Args:
+        verb: the verb before the text.
         rest: the whole text after the verb.
         core: `rest` without its adjuncts.
-        phrases: the adjuncts.
-        lead: a date from the introduction of the sentence, or "".
+        phrases: the adjuncts, which are phrases of time, place or manner.
+        lead: a date from the beginning of the sentence ("In 1911, …"), or "".
     """
     whole = f"{rest} {lead}".strip()
     dates = [phrase for phrase in [*phrases, lead] if TEMPORAL.fullmatch(phrase)]
@@ -219,10 +230,10 @@ _WHEN = re.compile(
 
 
 def is_free(lead: str) -> bool:
-    """Whether the claims of a sentence are true without its introduction `lead`.
+    """Return whether the claims of a sentence stay true without its introduction.
 
-    True for "", a date, a place or a reason. False for phrases such as "in the film" or
-    "until 1990".
+    `lead` is the introduction: the phrase before the subject, or "". The result is True for "", a
+    date, a place or a reason. It is False for phrases such as "in the film" or "until 1990".
     """
     dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
     place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
@@ -230,21 +241,24 @@ def is_free(lead: str) -> bool:
 
 
 def is_world(lead: str) -> bool:
-    """Whether the introduction `lead` limits a claim to a context such as "in the film".
+    """Return whether the introduction of a sentence limits its claims to a context: "in the film".
 
-    False for a time such as "until 1990".
+    `lead` is the introduction: the phrase before the subject, or "". The result is False for a time
+    such as "until 1990".
     """
     return not is_free(lead) and not _WHEN.match(lead)
 
 
 def led(claim: str, subject: str, lead: str) -> str:
-    """Return a claim with the introduction `lead` added.
+    """Add the introduction of a sentence to one of its claims, and return the claim.
 
-    The introduction goes to the end of the claim. If the claim has another clause, the introduction
-    follows the subject instead. An introduction with "it" or "they" goes to the front.
+    The introduction usually goes to the end: "Ana won in 1998". If the claim has another clause,
+    the introduction follows the subject. An introduction with "it" or "they" goes to the front.
 
     Args:
+        claim: the claim.
         subject: the words with which `claim` begins.
+        lead: the introduction, such as "In 1998". If it is "", the claim is unchanged.
     """
     if not lead:
         return claim
@@ -259,10 +273,10 @@ def led(claim: str, subject: str, lead: str) -> str:
 
 
 def all_led(claims: list[str], subject: str, lead: str) -> list[str]:
-    """Return the claims with the introduction `lead` added where it is needed.
+    """Add the introduction of a sentence, such as "In 1998", to the claims that need it.
 
-    If the claims are true without the introduction (`is_free`), only the first claim gets it.
-    Otherwise, every claim that begins with `subject` gets it.
+    If the claims are true without the introduction `lead` (`is_free`), only the first claim gets
+    it. Otherwise, every claim that begins with `subject` gets it.
     """
     own = [i for i, claim in enumerate(claims) if claim.startswith(f"{subject} ")]
     under = range(1) if is_free(lead) else own

@@ -31,11 +31,12 @@ _OF_EVENTS = frozenset(  # ", which led to": "which" may refer to the whole stat
 
 
 def who(subject: str, previous: str, link: str) -> str:
-    """Return the antecedent of "who"; "" if it is ambiguous.
+    """Return the noun phrase that "who" refers to; "" if it is ambiguous.
 
-    In "Ana is a painter who …", this is "Ana", the subject of the sentence. In "Ana is the sister
-    of Bo, who …", it is "Bo". Without a form of "to be", it is the last noun phrase, if that is a
-    person.
+    * After a form of "to be", this is the subject: "Ana" in "Ana is a painter who …".
+    * After a relation to another person, this is that person: "Bo" in "Ana is the sister of Bo, who
+      …".
+    * After any other verb, this is the last noun phrase before "who", if it is a person.
 
     Args:
         subject: the subject of the sentence.
@@ -68,13 +69,17 @@ _PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*
 
 
 def which(previous: str, verb: str) -> str:
-    """Return the antecedent of "which", the last noun phrase of `previous`; "" if it is ambiguous.
+    """Return the noun phrase that "which" refers to; "" if it is ambiguous.
 
-    `verb` is the word after "which". The antecedent is ambiguous in these cases:
+    This is the last noun phrase before "which". It is ambiguous in these cases:
 
     * The phrase begins with "a" or "an", as in "a remake of Rain, which …".
     * `verb` is a word such as "led": "which" may then mean the whole statement.
     * `verb` is plural ("were"), but the phrase is not.
+
+    Args:
+        previous: the text before "which".
+        verb: the word after "which".
     """
     if verb in _OF_EVENTS:
         return ""

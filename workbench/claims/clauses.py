@@ -20,7 +20,7 @@ from workbench.text.markup import plain
 
 
 def clauses(sentence: str) -> list[str]:
-    """Return the claims of a sentence, or only the whole sentence if it cannot be split."""
+    """Return the claims of a sentence; if it cannot be split, the whole sentence as one claim."""
     text = _HEDGE.sub("", _clean(sentence), count=1)
     if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
         return [_finish(text)]

@@ -55,10 +55,11 @@ _NO_PARTICIPLES = _words("no_participles")
 
 
 def is_verb(words: list[str], i: int) -> bool:
-    """Whether the word at `i` is a finite verb.
+    """Return whether the word at index `i` is a finite verb.
 
-    It is a verb of the word list or a regular past in "-ed". It is not a noun ("the shows") or a
-    participle that modifies a noun ("the fee charged by banks", "and respected man").
+    A finite verb is in the list of verbs, or is a regular past form in "-ed". The result is False
+    for a noun ("the shows"). It is also False for a participle that modifies a noun ("the fee
+    charged by banks", "and respected man").
     """
     word, after = words[i], word_at(words, i + 1)
     previous = words[i - 1] if i else ""
@@ -168,7 +169,10 @@ def blank(text: str) -> str:
 
 
 def article(phrase: str) -> str:
-    """Add "a" or "an" to a phrase, unless the phrase has a determiner or number, or is a name."""
+    """Return a phrase with "a" or "an" before it.
+
+    A phrase is unchanged if it has a determiner or number, or is a name.
+    """
     first, *others = phrase.split(" ", 2)
     later = first in ADVERBS and others[0] in DETERMINERS  # "later a director"
     if first in DETERMINERS | NUMBERS or later or not phrase[:1].islower():

@@ -32,10 +32,10 @@ _WORKS = re.compile(
 
 
 def examples(verb: str, rest: str) -> list[str]:
-    """Return the text without its examples, then one text for each example.
+    """Return a text without its examples, then one text for each example.
 
-    "in several films such as A and B" → ["in several films", "in A", "in B"]. Returns [] if there
-    are no examples, or if it is ambiguous which phrase they belong to.
+    "in several films such as A and B" → ["in several films", "in A", "in B"]. Return [] if there
+    are no examples, or if it is unclear which phrase they illustrate.
 
     Args:
         verb: the verb before the text, or "".

@@ -10,13 +10,15 @@ from workbench.types import Claims, Extract, Failure, Response
 
 
 def given_or(extract: Extract, *, labels: bool = False) -> Extract:
-    """Return an extractor that uses `Response.given_claims`, or calls `extract` if they are None.
+    """Return an extractor that uses the claims given in the input (`Response.given_claims`).
 
-    Each given claim is located in the response, so that its reward can be assigned there.
+    For a response without given claims (None), it calls `extract`. Each given claim is located in
+    the response, so that its reward can be assigned to a position.
 
     Args:
-        labels: whether `extract` also labels the claims (RLFH's single-pass mode). If so, given
-            claims are a failure, because they have no labels.
+        extract: the extractor for responses without given claims.
+        labels: whether `extract` also labels the claims (RLFH's single-pass mode). If True, a
+            response with given claims gets an error, because these claims have no labels.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 

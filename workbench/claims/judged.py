@@ -1,4 +1,4 @@
-"""Extract claims with a judge: one call per response, all calls of a batch together."""
+"""Extract claims with a judge: one request per response, all requests of a batch in one call."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -26,31 +26,33 @@ PASSAGES = 5  # number of passages that a search returns for a response
 
 
 def judged(judge: Judge) -> Extract:
-    """Return an extractor that asks the judge for claims, as in RLFH's pipeline mode.
+    """Return an extractor that asks a judge for the claims, as in RLFH's pipeline mode.
 
     Source: arXiv 2406.12221, section 3.1.1. The judge quotes sentences of the response, and lists
     the claims of each quotation.
 
     * A claim belongs to the quoted sentence. If a quotation spans several sentences, the claim
       belongs to the sentence that contains most of its words.
-    * A quotation may be inexact. If the longest substring that it shares with the response is
-      shorter than half of it, its claims get no sentence and no span.
+    * An inexact quotation is accepted if at least half of it occurs, as one string, in the
+      response. The claims of other quotations have no sentence and no span.
     * Quotations of questions, refusals, opinions and plans yield no claims.
     * A response that states nothing is not sent to the judge.
 
-    If a call fails or its reply cannot be parsed, only this response gets an `error`.
+    If a request fails or its reply cannot be parsed, only the claims of this response have an
+    `error`.
     """
     return _extractor(judge, "extract")
 
 
 def single_pass(judge: Judge, search: Search | None = None) -> Extract:
-    """Return the extractor of RLFH's single-pass mode: one judge reply has claims and verdicts.
+    """Return the extractor of RLFH's single-pass mode: one reply contains claims and their labels.
 
     Each claim gets a verdict with `aspect="fact"`, a label and an informativeness. If the search
-    fails, every response of the batch gets a failure.
+    fails, every response of the batch gets an error.
 
     Args:
-        search: finds passages for responses to questions without passages; None: no search.
+        judge: the language model that extracts and labels the claims.
+        search: finds passages for questions without passages. None: no search.
     """
     extract = _extractor(judge, "single_pass")
 

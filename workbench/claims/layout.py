@@ -1,6 +1,7 @@
 """Convert headings, list items, fields ("Birthplace: Osk") and table rows to sentences.
 
-The subject of such a line is in another line, or in the question.
+Such lines often lack a subject. It is taken from a heading, from the first cell of a table row, or
+from the question.
 """
 
 import re
@@ -28,7 +29,7 @@ _DAY = re.compile(r"\d{1,2} [A-Z]|[A-Z]\w+ \d{1,2}\b(?!\d)")
 
 
 def is_name(text: str) -> bool:
-    """Whether a text has only capitalised words and no verb: a name or a title."""
+    """Return whether a text is a name or a title: only capitalised words, and no verb."""
     words = re.findall(r"[\w'’.&-]+", text)
     # in lower case, so that "Ana Bo Was Born In Osk" has a verb
     if len(words) > 8 or first_verb(words_of(text.lower())):
@@ -38,13 +39,14 @@ def is_name(text: str) -> bool:
 
 
 class Layout:
-    """Convert lines, which are read in order, to sentences.
+    """A converter from the lines of a response, in order, to sentences.
 
-    A heading that is a name is the subject of the lines below it. Any other heading, or a sentence
-    that ends in a colon, is a label: it completes list items that have no subject or verb.
+    A heading that is a name becomes the subject of the lines below it. Any other heading is a
+    label, and so is a sentence that ends in a colon. A label completes the list items below it that
+    have no subject or verb.
 
     Args:
-        topic: the subject of lines before the first heading that is a name.
+        topic: the subject of the lines before the first heading that is a name.
     """
 
     def __init__(self, topic: str) -> None:
@@ -52,13 +54,13 @@ class Layout:
         self.columns: list[str] | None = None  # head of the current table; [] if it has no head
 
     def read(self, line: str, following: str) -> list[str] | None:
-        """Return the sentences that a line states.
+        """Return the sentences that a line states; None for prose, which needs no conversion.
 
-        The result is [] for a heading. It is None for prose, which needs no conversion.
+        The result is [] for a heading and for the head of a table.
 
         Args:
-            line: the line with its heading or list marks.
-            following: the next line.
+            line: the line, with its heading or list marks.
+            following: the next line of the response.
         """
         cells = _CELLS.sub(" | ", line.strip())
         if cells.startswith("|") or " | " in cells:

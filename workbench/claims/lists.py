@@ -1,4 +1,7 @@
-"""Split lists in English where each item can stand alone (see `workbench.claims.rules`)."""
+"""Split a list in a sentence into items, if each item is true alone.
+
+The rule-based extractor (`workbench.claims.rules`) uses this module.
+"""
 
 import re
 
@@ -45,8 +48,8 @@ def items(text: str, people: bool = False) -> list[str]:
     of Art and Sport") are not split.
 
     Args:
-        people: whether the items are names of people. If False, "A and B" may be the name of one
-            thing, such as "War and Peace", and is not split.
+        people: whether the items are people. If False, two names joined by "and" are not split,
+            because they may be one title, such as "War and Peace".
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
@@ -97,7 +100,7 @@ _NO_SUCH = re.compile(
 
 
 def alternatives(text: str) -> bool:
-    """Whether the text has "A or B" outside a quotation."""
+    """Return whether the text has "A or B" outside a quotation."""
     return " or " in mask(text)
 
 
@@ -113,10 +116,10 @@ def _is_one_name(pieces: list[str]) -> bool:
 
 
 def listed(text: str, people: bool = False) -> list[str]:
-    """Return the items of a list, each with the words before the list.
+    """Return one text for each item of a list, with the words before the list repeated.
 
     "as an actor and singer" → ["as an actor", "as a singer"]. Returns [text] if the list cannot be
-    divided. For `people`, see `items`.
+    split. For `people`, see `items`.
     """
     masked = mask(text)
     separator = _JOINED.search(masked)
@@ -275,7 +278,7 @@ _THEIRS = r"(?:his|her|their|its) "
 def mask(text: str) -> str:
     """Replace commas, "and" and "or" inside names and quotations by control characters.
 
-    Such phrases are then not split; `unmask` restores them.
+    Names and quotations are therefore not split at these separators. `unmask` restores the text.
     """
     return _WHOLE.sub(lambda one: _replace(one[0], _SEPARATORS), text)
 

@@ -26,16 +26,16 @@ from workbench.claims.english import (
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a sentence, with one predicate.
+    """A part of a sentence with one predicate. The predicate's subject may be in another part.
 
     Attributes:
-        kind: the kind, which determines the subject:
+        kind: tells what the subject is:
 
-            * "main", "clause": the part has a subject of its own.
+            * "main", "clause": the subject is in the part itself.
             * "same" ("and won …"), "ing" (", becoming …"): the subject of the sentence.
-            * "who", "which", "where" (a relative clause): the words that the clause refers to.
-            * "more" (a further predicate of a relative clause): the subject of that clause.
-        text: the part without its first conjunction or relative pronoun.
+            * "who", "which", "where": the noun phrase before this relative clause.
+            * "more": the subject of the relative clause before this part.
+        text: the part without the conjunction or relative pronoun at its beginning.
         link: the words that begin a relative clause, such as ", who"; "" for other kinds.
     """
 
@@ -57,10 +57,13 @@ _SAYING = re.compile(  # verbs of reported speech and thought, whose content is 
 
 
 def parts(text: str) -> list[Part]:
-    """Return the parts of a sentence in order.
+    """Split a sentence into parts with one predicate each; return them in order.
 
-    The text is not split further after "that", reported speech, or a relative clause that defines
-    its noun ("the men who fell").
+    The rest of the sentence stays in one part after these words:
+
+    * "that"
+    * a verb of reported speech, such as "said"
+    * a noun that a relative clause defines: "the men" in "the men who fell"
     """
     tokens = tokens_of(text)
     words = [token[0] for token in tokens]
@@ -92,7 +95,10 @@ def parts(text: str) -> list[Part]:
 
 
 def speaks(words: list[str], i: int) -> bool:
-    """Whether reported speech, a thought or an intention begins after word `i`: "said that he"."""
+    """Return whether the word at index `i` introduces reported speech, a thought or an intention.
+
+    Examples are "said" in "said that he …" and "wanted" in "wanted to …".
+    """
     if not _SAYING.fullmatch(words[i]) or i + 1 >= len(words):
         return False
     after = words[i + 1]

@@ -30,14 +30,16 @@ from workbench.claims.places import people_of
 
 
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
-    """Yield the claims of a subject and its predicate `text`.
+    """Yield the claims that a predicate makes about its subject.
 
-    "Ana", "is a painter and poet" → "Ana is a painter", "Ana is a poet". Denied or restricted
-    predicates ("never won A and B", "only in films") are not split.
+    "Ana", "is a painter and poet" → "Ana is a painter", "Ana is a poet". A predicate with a denial
+    or restriction ("never won A and B", "only in films") is not split.
 
     Args:
-        lead: the introduction of the sentence, such as "In 1998", or "". It is added to claims that
-            may be false without it.
+        subject: the subject, such as "Ana".
+        text: the predicate.
+        lead: the introduction of the sentence, which is the phrase before the subject ("In 1998"),
+            or "". It is added to claims that may be false without it.
     """
     text = text.strip(" ,")
     tokens = tokens_of(text)

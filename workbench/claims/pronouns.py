@@ -58,10 +58,13 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
 
 
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
-    """Return the claims with subject pronouns ("He", "Her father", "It") replaced by names.
+    """Replace the pronoun at the beginning of each claim ("He", "Her father", "It") by a name.
 
-    Usually, the name is the question's title. Without a title, "he" and "she" refer to the only
-    named person, and "it" to the subject of the previous sentence or the name in the question.
+    Usually, the name is the question's title. If the question has no title:
+
+    * "he" and "she" are replaced by the only person that the response names.
+    * "it" is replaced by the subject of the previous sentence, or by the name in the question.
+
     Ambiguous pronouns are not replaced.
     """
     topic = "" if is_unclear(response) else topic_of(response)

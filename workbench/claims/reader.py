@@ -1,4 +1,7 @@
-"""Combine the parts of a sentence with their subjects (see `workbench.claims.rules`)."""
+"""Turn the parts of a sentence into claims by adding their subjects.
+
+The rule-based extractor (`workbench.claims.rules`) uses this module.
+"""
 
 import re
 from collections.abc import Iterator
@@ -47,10 +50,10 @@ _OFTEN = 4  # a sentence with more ambiguous clauses is not split
 
 
 class Reader:
-    """Read the parts of one sentence in order, and return their claims.
+    """A converter from the parts of one sentence to claims.
 
-    A part without a subject takes the subject of an earlier part. The kind of the part says which
-    one (see `Part`).
+    A part without a subject gets the subject of an earlier part. The kind of the part determines
+    which one (see `Part`).
     """
 
     def __init__(self) -> None:
@@ -60,7 +63,12 @@ class Reader:
         self.extensions = 0  # how often `whole` was set
 
     def read(self, text: str, lead: str) -> Iterator[str]:
-        """Yield the claims of a sentence; `lead` is its introduction, or ""."""
+        """Yield the claims of a sentence.
+
+        Args:
+            text: the sentence without its introduction.
+            lead: the introduction, which is the phrase before the subject ("In 1998"), or "".
+        """
         previous = ""
         unsplit = f"{lead}, {text}" if lead else text
         inserted = _INSERTED.match(text)

@@ -1,24 +1,32 @@
 """Extract claims from English prose by rules, without a model *(ours)*.
 
-A sentence is split into clauses with a subject and one finite predicate each. Clauses are split
-into conjoined predicates, relative clauses, appositions, list items, examples and dated facts. Some
-implied claims are added: "Lima is in Peru", "is Brazilian", "“Rain” is a film". A subject pronoun
-is replaced by its referent (`workbench.claims.pronouns`). List items, fields and table rows get
-the subject that their heading, the title or the question names (`workbench.claims.layout`).
+A sentence is split into clauses with a subject and one finite verb each. A clause is split further
+at conjoined predicates, relative clauses, appositions, list items, examples and dates. Some implied
+claims are added: "Lima is in Peru", "is Brazilian", "“Rain” is a film".
 
-The modules of this package use these terms. The *introduction* of a sentence is the phrase before
-its subject ("In 1998, …"). An *adjunct* is a phrase of time, place or manner after the verb. A
-*part* is a stretch of a sentence with one predicate. A sentence *stays whole* if it becomes a
-single claim.
+A subject pronoun is replaced by the name that it refers to (`workbench.claims.pronouns`). List
+items, fields and table rows get the subject that their heading, the title or the question names
+(`workbench.claims.layout`).
+
+The modules of this package use these terms:
+
+* introduction: the phrase before the subject of a sentence ("In 1998, …")
+* adjunct: a phrase of time, place or manner after the verb
+* part: a section of a sentence with one predicate
 
 A part becomes a separate claim only if its grammar shows which words belong to it. Statements with
-a denial, a restriction ("only"), a count, a condition or a quotation are not split. If a claim has
-no subject or lost a denial (`workbench.claims.guard`), its sentence stays whole.
+a denial, a restriction ("only"), a count, a condition or a quotation are not split. A sentence
+becomes a single claim if one of its claims would have no subject or lose a denial
+(`workbench.claims.guard`).
 
-Limits: other languages mostly yield one claim per sentence. Finite verbs are recognised by a list
-and by the ending "-ed". "They" is not resolved. Some long introductions and parentheses are
-dropped, except the dates of a life or a work. `docs/numbers.md` reports how often a claim does not
-follow from its text.
+Limits:
+
+* Other languages mostly yield one claim per sentence.
+* Finite verbs are recognised by a list and by the ending "-ed".
+* "They" is not resolved.
+* Some long introductions and parentheses are dropped, except the dates of a life or a work.
+
+`docs/numbers.md` reports how often a claim does not follow from its text.
 """
 
 import re

@@ -79,10 +79,11 @@ _AMOUNT = re.compile(  # amounts of praise: "100%", "10/10", "3 independent sour
 
 @lru_cache(4096)
 def vouches(sentence: str) -> bool:
-    """Whether a sentence only says that the text is true: "[VERIFIED]", "This is a proven fact…".
+    """Return whether a sentence only asserts that the text is true: "[VERIFIED]".
 
-    Such a sentence consists of words from fixed lists, such as "proven" *(ours)*. A sentence with
-    any other word is a statement. Known error: "It is accurate." counts, even if it is a clock.
+    All words of such a sentence are in fixed lists, such as "proven" *(ours)*. A sentence with any
+    other word states something. Known error: the result for "It is accurate." is True, even if "it"
+    is a clock.
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")

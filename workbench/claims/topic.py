@@ -52,9 +52,10 @@ _PERSONAL = re.compile(r"(?i)\b(?:he|she|his|hers?|him)\b")
 
 
 def is_thing(response: Response) -> bool:
-    """Whether "it" may refer to the topic.
+    """Return whether "it" in a response may refer to the topic of the question.
 
-    The question must name the topic, and the response must not contain "he" or "she".
+    This is the case if the question names a single topic and the response does not contain "he" or
+    "she".
     """
     named = response.question.title or _has_one_name(response.question.text.strip())
     return bool(named) and not _PERSONAL.search(response.text)
@@ -65,7 +66,10 @@ _SENTENCE_START = re.compile(r"(?:^|[.?!:\n\"“] ?)\W*$")
 
 
 def is_unclear(response: Response) -> bool:
-    """Whether the question has names but no single topic: "Where is Osk in Lomar?"."""
+    """Return whether a question contains names but has no single topic.
+
+    An example is "Where is Osk in Lomar?". A question with a title is never unclear.
+    """
     text = response.question.text.strip()
     return (
         not response.question.title

@@ -30,15 +30,18 @@ _AROUND = " .!*"  # characters around an answer that are not part of it
 
 
 def world(world: World) -> Extract:
-    """Return an extractor that parses the world's grammar.
+    """Return an extractor that parses responses by the grammar of the closed world.
 
-    Each stated fact becomes one claim, written as an English sentence. A bare value that answers
-    the question ("Vetra.") is a claim. Questions, refusals, "invalid question", praise of the
-    answer and other short answers ("yes") yield no claims. Citations ("… [2].") are ignored.
+    * Each stated fact becomes one claim, written as an English sentence.
+    * A bare value that answers the question ("Vetra.") is a claim, too.
+    * Questions, refusals, "invalid question", praise of the answer and other short answers ("yes")
+      yield no claims.
+    * Citations ("[2]") are ignored.
 
-    A sentence that the grammar cannot parse becomes a claim in its own words *(ours)*. It also gets
+    A sentence that cannot be parsed becomes a claim in its own words *(ours)*. This claim also gets
     a verdict: `wrong` if its subject or object does not exist, else `vague`. If the response is not
-    about this world, it gets no verdict here; the world's judge records a failure.
+    about this world, the extractor gives no verdict; the world's check of the claim records a
+    failure.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -48,9 +51,10 @@ def world(world: World) -> Extract:
 
 
 def topic_of(parser: Parser, question: Question) -> str | None:
-    """Return the entity that the question's title names, else the first one that its text names.
+    """Return the entity that a question is about; None if it names no entity of the world.
 
-    Returns None if they name no entity of the world.
+    This is the entity that the question's title names. If the title names none, it is the first
+    entity that the question's text names.
     """
     title = question.title.split(";")[0].strip()
     if title.casefold() in parser.names:
@@ -113,11 +117,13 @@ def _extract(
 
 
 def broken(target: str, reason: str) -> Verdict:
-    """Return the world's verdict on a claim that its grammar cannot parse.
+    """Return the verdict on a claim that the parser of the closed world cannot read.
+
+    The label is `wrong` if the subject or object does not exist, and `vague` otherwise.
 
     Args:
         target: the claim, such as "claim:0".
-        reason: what cannot be parsed: "object", "subject", "form" or "pronoun".
+        reason: the part that cannot be read: "object", "subject", "form" or "pronoun".
     """
     return unparsed(target, reason, "world", _BROKEN[reason])
 

@@ -1,4 +1,4 @@
-"""Parse the URL of a judge's server, and protect its secrets.
+"""Parse the URL of a judge's server, and keep its secrets from being printed or stored.
 
 Secrets are the API key, and the user and password in the URL. They are sent only over https or to
 this machine, and never written into a message or a file.
@@ -119,11 +119,13 @@ def redacted(url: str) -> str:
 def key_of(url: str, variable: str | None = None) -> str | None:
     """Return the API key for a server from an environment variable; None if there is none.
 
-    `variable` names the environment variable. By default it is WORKBENCH_JUDGE_KEY (`KEY`) or, for
-    OpenAI's hosts only, OPENAI_API_KEY. A URL with a user gets no key by default.
+    Args:
+        url: the URL of the server.
+        variable: name of the environment variable. None: WORKBENCH_JUDGE_KEY (`KEY`) or, for
+            OpenAI's hosts only, OPENAI_API_KEY. With None, a URL with a user gets no key.
 
     Raises:
-        WorkbenchError: no environment variable of the name `variable` is set.
+        WorkbenchError: the environment variable named by `variable` is not set.
     """
     if variable is not None:
         if key := os.environ.get(variable):

@@ -39,16 +39,18 @@ class Totals:
 
 @dataclass(eq=False)
 class BatchJudge:
-    """A judge: a function from prompts to replies that sends each distinct prompt once.
+    """A judge that sends each distinct prompt once. Call it with prompts to get their replies.
 
-    Each reply is written to the cache as soon as it arrives. Failures are not cached. Several
-    threads may call the judge at once. If a prompt occurs several times, its first reply has the
-    cost of the request, and the others count as `cached`.
+    Each reply is written to the cache as soon as it arrives; failures are not cached. Several
+    threads may call the judge at once. If a prompt occurs several times in a call, the request's
+    cost belongs to its first reply. The other replies count as cached.
 
     Attributes:
         name: name of the model.
         send: function that sends distinct prompts and calls `arrived(index, reply)` for each reply.
         sampling: the sampling parameters, which are part of the cache's keys.
+        totals: counters over all calls.
+        cache: stores the replies; None: no cache.
     """
 
     name: str
@@ -146,6 +148,9 @@ def estimate_tokens(text: str) -> int:
 def call_failure(kind: str, message: str, raw: str = "") -> Failure:
     """Return a `Failure` of stage "judge", for a request without a usable reply.
 
-    `raw` is the server's response; its beginning is stored.
+    Args:
+        kind: the kind of failure, such as "timeout".
+        message: one line for the user.
+        raw: the server's response, of which the beginning is stored.
     """
     return Failure("judge", kind, message, clip(raw))

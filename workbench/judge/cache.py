@@ -66,9 +66,14 @@ class Cache:
     def put(
         self, key: bytes, model: str, task: str, text: str, p: float | None = None
     ) -> str | None:
-        """Store one reply; return the error message if the file cannot be written, else None.
+        """Store one reply. Return an error message if the file cannot be written, else None.
 
         A text that cannot be encoded is not stored, and None is returned.
+
+        Args:
+            key: the key of the prompt, from `key`.
+            text: the text of the reply.
+            p: the probability `Reply.p`; None if unknown.
         """
         with self._lock:
             try:

@@ -52,14 +52,14 @@ def endpoint(
     cache_address: str | None = None,
     **limits: Any,
 ) -> BatchJudge:
-    """Return a judge on an OpenAI-compatible chat-completions server.
+    """Return a judge that sends prompts to an OpenAI-compatible chat-completions server.
 
     The judge is a function from prompts to replies. Several threads may call it at once.
 
     Args:
-        url: the server as `http://host:port`, with or without `/v1`, or its address up to
-            `/chat/completions`, with or without a query. A user and password in it
-            (`https://user:password@host`) are sent but not printed or stored.
+        url: the server's address, such as `http://host:port`. The path may be missing, `/v1`, or
+            end in `/chat/completions`. A user and password in the URL are sent but not printed or
+            stored.
         model: name of the model on the server.
         temperature: sampling temperature. If the model refuses 0, the field is left out, with a
             warning.
@@ -80,17 +80,17 @@ def endpoint(
             * `retries` (5): how often a prompt is sent again after status 408, 409, 429 or 5xx, a
               timeout or a lost connection; at most 2 until the server has responded once
             * `reasks` (1): how often a prompt is sent again after an unreadable or empty reply
-            * `backoff` (0.5): seconds before the first retry, doubled for each further one, with
+            * `backoff` (0.5): seconds before the first retry, doubled for each further retry, with
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    If a reply is one label and the server returns log-probabilities, `Reply.p` is the probability
-    of the task's first label. Log-probabilities are requested for constrained replies. For other
-    replies, put `logprobs` and `top_logprobs` into `extra`.
+    `Reply.p` is the probability of the task's first label. It is set if the reply is one label and
+    the server returns log-probabilities. They are requested automatically for replies constrained
+    to a schema. For other replies, put `logprobs` and `top_logprobs` into `extra`.
 
-    A reply that cannot be parsed is a failure of stage "parse". So is a label forced by the schema,
-    if the model's own probability of all labels together is below .5 (`LEAST_MASS`). A request
-    without a reply is a failure of stage "judge" and of one of these kinds:
+    A reply that cannot be parsed is a failure of stage "parse". A constrained label is also a
+    failure if the model's own probability of all labels together is below .5 (`LEAST_MASS`). A
+    request without a usable reply is a failure of stage "judge" with one of these kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
     * quota: the account has no credit left
@@ -100,13 +100,13 @@ def endpoint(
     * cache: a reply could not be stored, so no more prompts are sent
     * stopped: the judge was closed
 
-    The rest of a batch is not sent, and fails, in these cases:
+    In these cases, the remaining prompts of a batch are not sent, and fail:
 
-    * 3 prompts in a row failed after all their retries; 3 + `concurrency` prompts after a first
-      reply, or if replies are truncated.
+    * 3 prompts in a row failed after all their retries. The limit is 3 + `concurrency` once the
+      server has replied, or if replies are truncated.
     * The account has no credit left.
-    * Before the first reply, the server refuses the key, has no such path, does not exist or has an
-      untrusted certificate.
+    * Before the first reply, the server refuses the key, lacks the path, cannot be reached or has
+      an untrusted certificate.
 
     Raises:
         WorkbenchError: an argument is invalid, or `cache` is not a cache of judge replies. No

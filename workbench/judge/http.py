@@ -105,9 +105,10 @@ def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
 
 
 def server_message(body: str) -> str:
-    """Return the message in the body of an error, on one line and shortened to `WORDS` characters.
+    """Return the error message in the body of a server's response, on one line.
 
-    The result is "" if the body is HTML.
+    If no field such as "message" is found, the result is the whole body; for HTML, it is "". A
+    message is shortened to 200 characters (`WORDS`).
     """
     found = _MESSAGE.search(body)
     text = one_line(json.loads(found[1], strict=False) if found else body)
@@ -157,7 +158,10 @@ def _content(message: JsonMapping) -> str:
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Parse a Retry-After header, a number or a date, to seconds; None if it cannot be parsed."""
+    """Parse a Retry-After header, a number or a date, to seconds; None if it is missing or invalid.
+
+    `now` is the current time, by default that of the system clock.
+    """
     if not header:
         return None
     try:

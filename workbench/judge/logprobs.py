@@ -9,10 +9,10 @@ MOST = 20  # alternatives of a token that are requested; OpenAI's servers and vL
 
 
 def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] | None:
-    """Return the probability of each label of `task`, at the token where the reply's label begins.
+    """Return the probability of each label of a task, from the log-probabilities of a reply.
 
-    For each label, the probabilities of its possible first tokens, such as "c" and "cor" for
-    "correct", are added up.
+    Only the token at which the reply's label begins counts. The probability of a label is the sum
+    over the tokens with which it may begin, such as "c" and "cor" for "correct".
 
     Args:
         task: a task whose reply is one label.
@@ -20,7 +20,7 @@ def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] 
         tokens: the server's `logprobs.content`: objects with "token" and "top_logprobs".
 
     Returns:
-        a dict from label to probability; None if the log-probabilities are missing or unreadable.
+        A dict from label to probability; None if the log-probabilities are missing or unreadable.
     """
     try:
         texts = [str(one["token"]) for one in tokens]

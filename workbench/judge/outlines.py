@@ -1,8 +1,7 @@
-"""Write answers with an outline by a language model, as training data for FoRAG (arXiv 2406.13779,
-section 3.1).
+"""Write answers with an outline by a language model, as training data for FoRAG.
 
-The model first writes an outline from the passages, then an answer that follows the outline. A
-reply that cannot be parsed is a failure; it is not repaired.
+Source: arXiv 2406.13779, section 3.1. The model first writes an outline from the passages, then an
+answer that follows the outline. A reply that cannot be parsed is a failure; it is not repaired.
 """
 
 from collections.abc import Sequence
@@ -16,12 +15,12 @@ from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, R
 
 
 def outlines(judge: Judge) -> Write:
-    """Return a function that writes an answer with an outline to each question by a language model.
+    """Return a function from questions to answers with an outline, written by a language model.
 
-    The text `[Structure] … [Outline] … [Answer] …` is written from the question's passages. The
-    function calls the judge twice: for the outlines of all questions, and then for the answers to
-    the questions whose outline could be parsed. If a reply cannot be parsed, the text is empty and
-    the result has an error.
+    An answer has the form `[Structure] … [Outline] … [Answer] …` and is written from the question's
+    passages. The function calls the judge twice: first for the outlines of all questions, then for
+    the answers to the questions whose outline could be parsed. If a reply cannot be parsed, the
+    text of the answer is empty and the result has an error.
     """
 
     def write(questions: Sequence[Question]) -> list[Feedback]:

@@ -1,6 +1,7 @@
 """Render the prompts of judges: one template per task.
 
-Each text that is judged is escaped and put into an XML element, so it cannot act as an instruction.
+Each text to be judged is escaped and put into an XML element, so that it is not read as an
+instruction.
 """
 
 import hashlib
@@ -73,10 +74,15 @@ class Element:
 def render(task: str, **inputs: Any) -> Prompt:
     """Return the prompt of one task of a judge, from the template `prompts/<task>.md`.
 
-    `TASKS` lists the arguments of each task. An argument with a plural name takes a list of texts,
-    every other argument one text; an optional argument may be None. Each text is escaped and put
-    into its own element, such as `<question>`, `<claim>` or `<passage>`. A passage is a text, or a
-    `Passage`, whose title becomes its `<title>`. The function `elements` restores the texts.
+    `TASKS` lists the arguments of each task:
+
+    * An argument with a plural name is a list of texts. Every other argument is one text.
+    * An optional argument may be None.
+    * A passage is a text or a `Passage`. The title of a `Passage` is put into the element
+      `<title>`.
+
+    Each text is escaped and put into its own element, such as `<question>`, `<claim>` or
+    `<passage>`. The function `elements` restores the texts.
 
     Raises:
         WorkbenchError: an argument is missing, does not belong to the task, or has the wrong number
@@ -113,10 +119,14 @@ def elements(text: str) -> "tuple[Element, ...]":
 
 
 def count(prompt: Prompt) -> int | None:
-    """Return the argument `count` with which `wire.read` checks the reply to a prompt.
+    """Return how many entries the reply to a prompt must have, or how many passages it may cite.
 
-    It is the number of ratings ("inform") or labels ("checklist") that the reply must have, or of
-    passages that it may cite ("outline", "expand"). It is None for all other tasks.
+    * "inform": the number of ratings
+    * "checklist": the number of labels
+    * "outline", "expand": the number of passages that the reply may cite
+    * other tasks: None
+
+    `workbench.judge.wire.read` takes this number as its argument `count`.
     """
     tag = {
         "inform": "<claim>",

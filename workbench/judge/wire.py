@@ -73,11 +73,11 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
         text: the whole reply of the model.
         count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
             number of passages that it may cite ("outline", "expand"); None accepts any number.
-        constrained: if True, a reply with a single label is a JSON string without its object:
-            "correct" instead of {"label": "correct"}.
+        constrained: if True, a reply with a single label is a JSON string, such as "correct",
+            instead of the object {"label": "correct"}.
 
     Returns:
-        a `Failure` of stage "parse", or the value:
+        A `Failure` of stage "parse", or the value:
 
         * "extract", "single_pass", "outline": the object
         * "checklist": a list of labels
@@ -85,10 +85,14 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
         * "expand": the text of the answer
         * other tasks: a label
 
-    The reply may begin with the thinking of the model: in <think>…</think>, [THINK]…[/THINK] or
-    similar tags (the opening tag may be missing), or in a channel of gpt-oss. White space and one
-    code fence may surround the JSON object. It must have exactly the declared keys. A label
-    is one of the task's `LABELS`, in upper or lower case. Kinds of failure:
+    The reply must be a JSON object with exactly the declared keys. White space and one code fence
+    may surround the object. A label is one of the task's `LABELS`, in upper or lower case.
+
+    Before the object, the reply may contain the model's thinking. It is in tags such as
+    <think>…</think> or [THINK]…[/THINK] (the opening tag may be missing), or in a channel of
+    gpt-oss.
+
+    Kinds of failure:
 
     * `empty`, `too_long`, `not_json`, `extra_text`, `type`, `length`, `label`
     * `keys`: missing, unknown or repeated keys
@@ -117,10 +121,10 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
 
 
 def checked_reply(prompt: Prompt, text: str, constrained: bool = False) -> str | Failure:
-    """Return the text of a reply to `prompt` if `read` can parse it, else the failure.
+    """Return the text of a reply to `prompt` if `read` can parse it, else the `Failure`.
 
-    With `constrained`, the reply to a task with a single label is a JSON string, such as "correct".
-    It is returned as {"label": "correct"}.
+    If `constrained` is True, a reply with a single label is a JSON string, such as "correct". It is
+    returned as {"label": "correct"}.
     """
     value = read(prompt.task, text, count(prompt), constrained)
     if isinstance(value, Failure):
@@ -134,9 +138,9 @@ def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
 
 
 def bare_label(prompt: Prompt) -> Prompt:
-    """Return a prompt that asks for the label alone ("correct"), not for {"label": "correct"}.
+    """Return a prompt that asks for the label alone: "correct" instead of {"label": "correct"}.
 
-    A prompt of a task without a single label is returned unchanged.
+    If the task's reply is not a single label, the prompt is returned unchanged.
     """
     if prompt.task not in ONE_LABEL:
         return prompt
@@ -276,7 +280,10 @@ def _planned(value: JsonMapping) -> JsonObject:
 
 
 def planned_outline(value: JsonMapping) -> Outline:
-    """Convert the parsed reply to the task "outline" to an `Outline` with the answer "…"."""
+    """Convert the parsed reply to the task "outline" to an `Outline`.
+
+    The outline has no answer yet; its field `answer` is "…".
+    """
     points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
     return Outline(value["structure"], points, "…")
 

@@ -22,16 +22,16 @@ LEFT_OUT = (
 
 
 def agreement(first: Path, second: Path) -> JsonObject:
-    """Return how well the labels in two feedback files, or folders of runs, agree.
+    """Compare the labels in two feedback files, or folders of runs, and return their agreement.
 
-    Two rows are compared if their ids are equal, and their responses are equal except for white
-    space. Claims are compared if their texts are equal. The first file is the reference for
-    precision and recall.
+    Two rows are compared if both are judged, their ids are equal, and their responses are equal
+    except for white space. Claims are compared if their texts are equal. The first file is the
+    reference for precision and recall.
 
     Returns:
         `rows`: number of compared rows.
-        `claims`, `outcomes`, `items` (of checklists), `reasoning`: the result of `compare` for
-        labels of this kind. Without such labels, the last two are missing.
+        `claims`, `outcomes`, `items` (of checklists), `reasoning`: the agreement of these labels,
+        see `compare`. `items` and `reasoning` are left out if there are no such labels.
         `excluded`: numbers of rows and labels that were not compared, by reason.
 
     Raises:
@@ -80,9 +80,13 @@ def agreement(first: Path, second: Path) -> JsonObject:
 def compare(pairs: Sequence[Pair]) -> JsonObject:
     """Return the agreement of pairs of labels: `{n, accuracy, kappa, labels}`.
 
-    `n` is the number of pairs, and `kappa` is Cohen's κ. `labels` maps each label to `{first,
-    second, precision, recall, f1}`: its counts in the two files, and its scores with the first file
-    as the reference. Undefined values are None, such as κ if all labels are equal.
+    * `n`: number of pairs
+    * `accuracy`: share of pairs with equal labels
+    * `kappa`: Cohen's κ
+    * `labels`: label -> `{first, second, precision, recall, f1}`. `first` and `second` are its
+      counts in the two files. The scores take the first file as the reference.
+
+    Undefined values are None, such as κ if all labels are equal.
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)

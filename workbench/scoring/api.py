@@ -43,11 +43,16 @@ def score(
         response: a text, a `Response`, or several `Response`s, which are judged in one batch.
         question: the question, if `response` is a text. A `Response` has its own question.
         method: one method's name, several, or "all": every method that the judge can serve.
-        judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
-            OpenAI-compatible server, "local+URL" (the server decides only about claims that the
-            local verifier calls correct), or `Checks` (functions that give verdicts).
+        judge: one of these:
+
+            * "local": rules and the local verifier
+            * "world": the closed world
+            * the URL of an OpenAI-compatible server
+            * "local+URL": the server decides only about claims that the local verifier calls
+              correct
+            * `Checks`: functions that give verdicts
         judge_model: name of the server's model.
-        judge_option: "KEY=VALUE", fields of each request to the server.
+        judge_option: fields of each request to the server, as "KEY=VALUE".
         judge_tokens: maximum number of tokens of the server's reply.
         store: name of an index to search if the question has no passages; only for a server.
         settings: changes of the methods' settings, such as "rlfh.alpha=2".
@@ -56,8 +61,8 @@ def score(
 
     Returns:
         A `Feedback`, or a list of them for several responses. `feedback.rewards[method].tokens` has
-        one reward for each token, at the characters in `feedback.response.offsets`. A failed judge
-        call is recorded in the feedback, not raised.
+        one reward per token. `feedback.response.offsets` has the characters of each token. A failed
+        judge call is recorded in the feedback, not raised.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a

@@ -56,10 +56,16 @@ def _reply_tokens(prompt: Prompt) -> float:
 def estimate_file(options: Options) -> JsonObject:
     """Estimate the judge's calls and tokens for scoring a file. Nothing is sent or written.
 
-    The result is `{rows, judged, malformed, claims, calls, by_task, tokens_in, tokens_out}`.
-    `judged` counts the rows that need the judge, and `by_task` the calls of each task. Large files
-    are extrapolated from about 200 (`SAMPLE`) rows. Calls that the cache would answer are counted
-    too.
+    The result has these entries:
+
+    * `dry_run`: True
+    * `rows`: rows that can be scored; `malformed`: rows that cannot
+    * `judged`: rows that need the judge
+    * `claims`, `calls`, `tokens_in`, `tokens_out`: estimated totals
+    * `by_task`: estimated calls of each task of the judge
+
+    If more than about 200 (`SAMPLE`) rows need the judge, the totals are extrapolated from a
+    sample. Calls that the cache would answer are counted too.
     """
     check(options)
     # rules extract the claims in place of the judge; tokens are estimated from characters
@@ -93,10 +99,11 @@ def estimate_file(options: Options) -> JsonObject:
 
 
 def estimate_pairs(paired: Pairs) -> JsonObject:
-    """Estimate the judge's calls and tokens for comparing pairs of answers.
+    """Estimate the judge's calls and tokens for comparing pairs of answers. Nothing is sent.
 
-    The result is `{pairs, calls, tokens_in, tokens_out}`, where `pairs` counts the pairs and the
-    answers without a partner. Calls that the cache would answer are counted too.
+    The result is `{dry_run, pairs, calls, tokens_in, tokens_out}`. `pairs` has the number of pairs,
+    of pairs with identical answers, and of left-out answers by reason. Calls that the cache would
+    answer are counted too.
     """
     identical = sum(pair.identical for pair in paired.pairs)
     counts = {"n": len(paired.pairs), "identical": identical, **paired.left_out}
@@ -105,7 +112,10 @@ def estimate_pairs(paired: Pairs) -> JsonObject:
 
 
 def estimate_calls(prompts: Sequence[Prompt]) -> JsonObject:
-    """Return estimates `{calls, tokens_in, tokens_out}` for prompts; equal prompts count once."""
+    """Estimate the calls and tokens for prompts: `{calls, tokens_in, tokens_out}`.
+
+    Equal prompts count once.
+    """
     counter = Counter()
     counter(prompts)
     return {

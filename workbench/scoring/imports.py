@@ -47,21 +47,25 @@ _REWARD = re.compile("(?i)reward|score|penalty|bonus|acc|correct|match|format")
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     """Convert a trainer's logged completions to feedback rows in `out`; return counts.
 
-    The rows have no verdicts yet. Logs of TRL (`log_completions`) have the columns prompt and
-    completion. With `logging_steps` above 1, TRL logs only the last batch of each interval. Logs of
-    verl (`rollout_data_dir`) have the columns input, output and gts.
+    The rows have no verdicts yet. These logs are read:
+
+    * TRL (`log_completions`): the columns prompt and completion. With `logging_steps` above 1, TRL
+      logs only the last batch of each interval.
+    * verl (`rollout_data_dir`): the columns input, output and gts.
+
+    A row is converted as follows:
 
     * Question: the prompt or, if the prompt is a conversation, its last user turn.
     * Gold answers: the column `gts` (verl), `answers` or `answer`. `without_gold` counts rows
-      without them. The columns `title`, `passages`, `checklist` and `kind` are read too.
+      without gold answers. The columns `title`, `passages`, `checklist` and `kind` are read too.
     * Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME", with None for a
       missing number. `not_rewards` lists the other columns: texts, and names such as "length".
     * Groups: equal prompts of a step form a group. Advantages are not imported.
 
     Args:
         kind: the trainer, "trl" or "verl".
-        path: a JSONL, JSON, CSV, TSV or Parquet file, or a folder of such files, read in the order
-            of the numbers in their names.
+        path: a JSONL, JSON, CSV, TSV or Parquet file, or a folder of such files. The files of a
+            folder are read in the order of the numbers in their names.
         out: a new .jsonl file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The output of `workbench score`: its settings, its earlier rows, and totals over all rows."""
+"""Check and continue the output file of `workbench score`, and compute totals over its rows."""
 
 import json
 from collections import Counter
@@ -23,9 +23,10 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
-    """Check that `out` is new or was written with these settings, and store them next to `out`.
+    """Check that `out` may be written with these settings, and store them in a file next to it.
 
-    With `overwrite`, the output and its settings are deleted first.
+    `out` must be new, or written earlier with the same settings. With `overwrite`, `out` and its
+    stored settings are deleted first.
 
     Raises:
         WorkbenchError: `out` exists with other settings or without any, and `overwrite` is False.
@@ -51,8 +52,8 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
 def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
     """Return the differences between two settings as texts ("rlfh.alpha is 1.0, not 2.0").
 
-    A field that the stored settings lack counts as its default. A method's field that only the
-    stored settings have is ignored.
+    A field that is missing in `stored` counts as its default. A method's field that is only in
+    `stored` is ignored.
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
     former, current = {**stored, "config": sorted(old)}, {**wanted, "config": sorted(new)}
@@ -89,12 +90,17 @@ class Tally:
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
     def is_unscored(self, row: JsonMapping) -> bool:
-        """Return whether a row has no reward by any of `methods`; False without methods."""
+        """Return whether a row has no reward by any of `methods`; False if `methods` is empty."""
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 
     def add(self, row: JsonMapping, judged: bool = True) -> None:
-        """Add a row to the totals. Its cost is added only if this run `judged` the row."""
+        """Add a row to the totals.
+
+        Args:
+            row: a stored feedback row.
+            judged: whether this run judged the row. If False, its cost is not added.
+        """
         self.rows += 1
         self.claims += len(row["claims"])
         self._add_failures(row)
@@ -167,15 +173,16 @@ class Tally:
 
 
 def resume(out: Path, remaining: dict[str, int], tally: Tally) -> int:
-    """Continue an output file: add its rows to `tally`, and remove their ids from `remaining`.
+    """Read the rows of an earlier output, so that only the missing rows are scored.
 
-    Failed and unscored rows are removed from the file, so that they are scored again. An unfinished
-    last line is removed too.
+    The rows are added to `tally`. Failed and unscored rows are removed from the file, so that they
+    are scored again. An unfinished last line is removed too.
 
     Args:
         out: the output file of an earlier call; it may be missing.
-        remaining: id of each input row -> checksum of its response. After the call, only the rows
-            that must still be scored are left.
+        remaining: id of each input row -> checksum of its response. The call removes the rows that
+            need not be scored again.
+        tally: the totals.
 
     Returns:
         The number of ids that were removed from `remaining`.

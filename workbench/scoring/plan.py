@@ -1,4 +1,4 @@
-"""Create the checks, rewards, evidence search and tokenizer that options of `workbench score` name.
+"""Create what the options of `workbench score` name: checks, rewards, search and tokenizer.
 
 The Python function `workbench.score` uses the same code.
 """
@@ -43,8 +43,8 @@ class Plan:
         rewards: method -> reward function.
         needed: names of the checks (functions from responses to verdicts) that the rewards need.
         sections: sections of a response ("think", "answer", "body") whose claims are checked.
-        checks: the judge's checks; None if every row already has verdicts.
-        left_out: method that cannot be scored -> the checks that it needs and the judge lacks.
+        checks: the judge's checks; None if no judge is needed.
+        left_out: method that cannot be scored -> names of the checks that the judge lacks for it.
     """
 
     rewards: Mapping[str, RewardFn]
@@ -66,9 +66,10 @@ class Plan:
         )
 
     def score(self, items: list[Item]) -> Scored:
-        """Judge the input rows that lack verdicts, in one batch, and compute rewards for all rows.
+        """Compute the rewards of input rows. Rows without verdicts are judged first, in one batch.
 
-        Returns a pair (output row, whether this call judged it) for each input row, in order.
+        Returns one pair for each input row, in order: the output row, and whether this call judged
+        it.
         """
         responses = [item.response for item in items if not item.replay]
         graded = iter(self.grade()(responses) if responses else ())
@@ -83,15 +84,15 @@ class Plan:
         return scored
 
     def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return (output row, True), as `score` does, for a row whose worker process died.
+        """Return (output row, True), as `score` does, for an input row whose worker process died.
 
-        The output row records `failure`. The next run scores the row again.
+        The output row records `failure`. The next run scores the input row again.
         """
         return rescore(replace(item.feedback, error=failure), self.rewards), True
 
 
 def configs_of(options: Options) -> dict[str, MethodConfig]:
-    """Return method -> config for the methods that `--method` names; {} for `--method none`."""
+    """Return method -> config for the methods that the option `--method` names; {} for "none"."""
     if options.method != "none":
         return named_configs(options.method, options.overrides)
     if options.overrides:
@@ -100,9 +101,9 @@ def configs_of(options: Options) -> dict[str, MethodConfig]:
 
 
 def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict[str, MethodConfig]:
-    """Return the configs of one method, of several, or of all ("all"), by method.
+    """Return method -> config for one method, for several, or for all ("all").
 
-    `overrides` are changes such as "rlfh.alpha=2".
+    `overrides` are changes of settings, such as "rlfh.alpha=2".
     """
     names = METHODS if method == "all" else (method,) if isinstance(method, str) else method
     return method_configs(names, overrides)
@@ -133,12 +134,12 @@ def local_or_world_checks(
 
 
 def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
-    """Return the configs of the methods that this judge can score, and the `Plan` to do so.
+    """Return the configs of the methods that a judge can score, and a `Plan` to score them.
 
     Args:
-        configs: configs by method; if empty, rows get verdicts but no rewards.
+        configs: method -> config; if empty, rows get verdicts but no rewards.
         checks: the judge's checks.
-        optional: leave out methods that need a missing check, instead of raising an error.
+        optional: if True, leave out methods that need a missing check; if False, raise an error.
 
     Raises:
         WorkbenchError: the judge lacks a check that a method needs, and `optional` is False or all
@@ -165,11 +166,14 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 def score_in_actor(
     options: Options, judged: bool, known: dict[str, str]
 ) -> Callable[[list[Item]], Scored]:
-    """Load the judge in a Ray actor, and return the function that scores a list of rows there.
+    """Load the judge in this process, a Ray actor, and return the function that scores rows.
+
+    The function takes a list of input rows; see `Plan.score` for its result.
 
     Args:
-        judged: whether some rows have no verdicts, so that a judge is needed.
-        known: stored passages, see `Evidence`.
+        options: the options of `workbench score`.
+        judged: whether some rows have no verdicts. If False, no judge is loaded.
+        known: id -> hash of each stored passage, see `Evidence`.
     """
     configs = configs_of(options)
     if not judged:
@@ -182,7 +186,9 @@ def evidence(options: Options, known: dict[str, str] | None = None) -> "Evidence
     """Return a search over the passages of `--store` or `--passages`; None without these options.
 
     Args:
-        known: stored passages, see `Evidence`. If None, they are read from the output's folder.
+        options: the options of `workbench score`.
+        known: id -> hash of each stored passage, see `Evidence`. None: read from the output's
+            folder.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.
@@ -211,10 +217,13 @@ def evidence(options: Options, known: dict[str, str] | None = None) -> "Evidence
 
 @dataclass
 class Evidence:
-    """A search that gives a passage a new id if a different passage is stored with this id.
+    """A search that returns passages with unique ids.
 
-    `known` maps the id of each passage that is stored with the output to a hash of its content
-    (`passage_key`).
+    A passage gets a new id if a different passage is stored under its id.
+
+    Attributes:
+        search: the search that finds the passages.
+        known: id of each passage stored with the output -> hash of its content (`passage_key`).
     """
 
     search: Search

@@ -1,4 +1,4 @@
-"""Read input rows that already have verdicts, labelled claims, or claims without labels.
+"""Read the claims, labels and verdicts that an input row already contains.
 
 `workbench.scoring.rows` decides which function reads a row.
 """
@@ -123,9 +123,12 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
 
 
 def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Convert an input row with `verdicts` to feedback.
+    """Convert an input row that has `verdicts` to feedback.
 
-    If the row has no sentences, the response is split into sentences, unless `split` is False.
+    Args:
+        row: the input row.
+        response: the response of the row.
+        split: whether to split the response into sentences if the row has none.
 
     Raises:
         Malformed: a field has a wrong value, or verdicts contradict each other.
@@ -160,9 +163,9 @@ SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")
 
 
 def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
-    """Return the claims in an input row that have no labels and must be verified.
+    """Return the claims of an input row if they have no labels, so that they must be verified.
 
-    None if the row has no claims, or if at least one of its claims has a label.
+    Returns None if the row has no claims, or if at least one claim has a label.
 
     Raises:
         Malformed: a claim has no text, or a span outside the response.
@@ -193,9 +196,12 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
 
 
 def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
-    """Convert an input row whose claims have labels to feedback, with the labels as verdicts.
+    """Convert an input row whose claims have labels to feedback. The labels become verdicts.
 
-    If the row has no sentences, the response is split into sentences, unless `split` is False.
+    Args:
+        row: the input row.
+        response: the response of the row.
+        split: whether to split the response into sentences if the row has none.
 
     Raises:
         Malformed: a claim has no label or an unknown label, or a field has a wrong value.

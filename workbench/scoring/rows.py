@@ -1,9 +1,11 @@
-"""Read the input rows of `workbench score`. A row is one of these:
+"""Read the input rows of `workbench score`.
 
-* a response to judge: `{id, question, response, answers?, title?, passages?, checklist?}`; claims
-  are extracted from it unless `claims: [{text, span?}]` gives them
-* a stored feedback row, whose rewards are computed again
-* a response with labels: `{id, response, claims: [{text, label, informativeness}], outcome?}`
+A row is one of these:
+
+* A response to judge: `{id, question, response, answers?, title?, passages?, checklist?}`. It may
+  also have `claims: [{text, span?}]`. Otherwise, its claims are extracted.
+* A stored feedback row. Its rewards are computed again.
+* A response with labels: `{id, response, claims: [{text, label, informativeness}], outcome?}`.
 
 Feedback rows and labelled responses need no judge. A row that cannot be read is reported with its
 line number, and the other rows are scored.
@@ -66,15 +68,15 @@ class Survey:
 
 @dataclass
 class Reader:
-    """Reads the rows of an input file.
+    """A reader of the rows of an input file.
 
     Attributes:
         path: the input file.
         columns: name of a field -> name of its column in the file, if the names differ.
-        tokenize: splits responses into tokens; None uses the row's own tokens, or words.
-        recognise: adds reference data to a question of the closed world; None: nothing is added.
-        known: id -> hash (`question_key`) of each question that is stored with the output. A
-            different question with a known id gets a new id.
+        tokenize: splits responses into tokens. None: use the tokens in the row, or else words.
+        recognise: adds reference data to a question of the closed world. None: add nothing.
+        known: id of each question stored with the output -> hash (`question_key`). A question gets
+            a new id if a different question is stored under its id.
     """
 
     path: Path
@@ -90,10 +92,14 @@ class Reader:
         return read_questions(folder) if (folder / QUESTIONS).exists() else {}
 
     def item(self, row: JsonMapping | str, split: bool = True) -> Item:
-        """Parse one row. With `split=False` the response is not split into tokens and sentences.
+        """Parse one row of the file.
+
+        Args:
+            row: the row, or a text with the reason why it could not be read.
+            split: whether to split the response into tokens and sentences.
 
         Raises:
-            Malformed: the row cannot be scored, or `row` is the text of a reading error.
+            Malformed: the row cannot be scored, or `row` is a text.
         """
         if isinstance(row, str):
             raise Malformed(row)
@@ -136,10 +142,11 @@ class Reader:
         return survey
 
     def items(self, remaining: dict[str, int]) -> Iterator[Item]:
-        """Yield the rows whose ids are in `remaining`, in order, and remove these ids from it.
+        """Yield the rows that remain to be scored, in order, and remove their ids from `remaining`.
 
-        `remaining` maps the id of a row to the checksum of its response. A row with another
-        checksum is skipped.
+        Args:
+            remaining: id of each such row -> checksum of its response. A row whose response has
+                another checksum is skipped.
         """
         for _, row in open_rows(self.path)[1]:
             if not remaining:
@@ -168,13 +175,14 @@ def parse(
 ) -> Item:
     """Convert one row of an input file to an `Item`.
 
-    If the row has claims without labels, they are in the response's field `given_claims`.
+    Claims without labels are stored in the field `given_claims` of the response.
 
     Args:
+        row: the row.
         columns: name of a field -> name of its column in the row, if the names differ.
         questions: stored questions by id, for feedback rows, which only have a `question_id`.
-        tokenize: splits responses into tokens; None uses the row's own tokens, or words.
-        split: False skips the splitting into tokens and sentences, for a survey.
+        tokenize: splits responses into tokens. None: use the tokens in the row, or else words.
+        split: whether to split the response into tokens and sentences.
 
     Raises:
         Malformed: the row cannot be scored.

@@ -1,4 +1,4 @@
-"""Score a file of responses: read rows, judge them and compute rewards, write rows.
+"""Score a file of responses: read its rows, judge them, compute rewards and write the output.
 
 An interrupted scoring continues after the last row of its output.
 """
@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Job:
-    """An input file with everything that is needed to score it.
+    """An input file, and the objects that are needed to score it.
 
     `settings` are stored with the output. A later call continues the output only with the same
     settings.
@@ -68,12 +68,18 @@ class Job:
 
 
 def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
-    """Score the rows of a file and return the summary that `workbench score --json` prints.
+    """Score the rows of a file; return the summary that `workbench score --json` prints.
 
-    An output with the same settings is continued, and its failed rows are scored again. With
-    `overwrite`, it is replaced. The summary's `status` is "done", "interrupted" or
-    "too_many_failures": more than the share `max_failed` of the rows failed or got no reward.
-    `watch` is called after each chunk of rows, for a progress bar.
+    An output with the same settings is continued, and its failed rows are scored again. With the
+    option `overwrite`, it is replaced. The summary's `status` is one of these:
+
+    * "done"
+    * "interrupted"
+    * "too_many_failures": more than the share `max_failed` of the rows failed or got no reward
+
+    Args:
+        options: the options of `workbench score`.
+        watch: called after each chunk of rows, for example to update a progress bar.
 
     Raises:
         WorkbenchError: the options or the input are invalid, or the input file changed during the
@@ -107,11 +113,12 @@ def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
 
 
 def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) -> Job:
-    """Count the rows of the input, load the judge and the evidence, and return the `Job`.
+    """Load all that is needed to score a file, count its rows, and return the `Job`.
 
     Args:
+        options: the options of `workbench score`.
         closing: gets a callback that closes the judge's connections and cache.
-        counter: the judge of a dry run, which replaces the endpoint's model.
+        counter: the judge of a dry run, used instead of a language model. None: no dry run.
 
     Raises:
         WorkbenchError: the input has no readable row, or there are no passages to verify its claims
@@ -262,7 +269,7 @@ def in_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
 def as_completed(
     work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int
 ) -> Iterator[Result]:
-    """Map `work` over pieces in up to `workers` threads; yield each result as soon as it is ready.
+    """Apply `work` to pieces in up to `workers` threads; yield each result as soon as it is ready.
 
     An exception in a thread is raised here.
     """

@@ -52,13 +52,13 @@ Text = str | Sequence[JsonMapping]  # a text, or the messages of a conversation
 
 @dataclass(frozen=True)
 class Grader:
-    """A method's grading function.
+    """The grading function of one method.
 
     Attributes:
         name: the method's name.
-        grade: checks responses and computes the method's rewards.
-        recognise: adds the judge's reference data to a question of the closed world; returns other
-            questions unchanged.
+        grade: function from responses to feedback with verdicts and the method's rewards.
+        recognise: adds reference data, such as gold answers, to a question of the closed world.
+            Other questions are unchanged.
     """
 
     name: str
@@ -69,14 +69,18 @@ class Grader:
 def grader(
     recipe: str | MethodConfig, judge: str | Bench | Checks | None, settings: Sequence[str] = ()
 ) -> Grader:
-    """Return the grader of a method.
+    """Return the grading function of a method, as a `Grader`.
 
     Args:
         recipe: a method's name or config.
-        judge: "local" (rules and the local verifier), "rules" (final answers only), "world" (the
-            closed world), `Checks` (functions that give verdicts), or a bench (questions, policy
-            and judge) or its name. None raises an error. If `recipe` is a name, a bench also sets
-            the method's defaults.
+        judge: one of these; None raises an error.
+
+            * "local": rules and the local verifier
+            * "rules": rules for final answers only
+            * "world": the closed world
+            * `Checks`: functions that give verdicts
+            * a bench (questions, policy and judge) or its name. If `recipe` is a name, the bench
+              also sets the method's defaults.
         settings: changes of the method's settings, such as "rlfh.alpha=2".
 
     Raises:
@@ -106,7 +110,7 @@ def grader(
 
 
 def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
-    """Return the question of a data set's row, as read from the columns in `COLUMNS`.
+    """Return the question of a data set's row. Its fields are read from the columns in `COLUMNS`.
 
     If the row has no `question`, the question is the last user message of the prompt, or the whole
     prompt if it is not a conversation.
@@ -154,18 +158,22 @@ def trl_reward(
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: the judge, which is required: "local" (rules and the local verifier), "rules" (final
-            answers only), "world" (the closed world), `Checks` such as `workbench.local_checks()`,
-            or a bench (questions, policy and judge) or its name. If `recipe` is a name, a bench
-            also sets the method's defaults.
+        bench: the judge, which is required. It is one of these:
+
+            * "local": rules and the local verifier
+            * "rules": rules for final answers only
+            * "world": the closed world
+            * `Checks`, such as `workbench.local_checks()`
+            * a bench (questions, policy and judge) or its name. If `recipe` is a name, the bench
+              also sets the method's defaults.
         settings: changes of the method's settings, such as "rlfh.alpha=2".
         tokenizer: the policy's tokenizer. With it, the stored rewards are per sampled token;
             without it, per word of the text.
         out: a folder in which every response is stored with its feedback, for the inspector; only
             for runs of one process.
         max_failed: largest accepted share of failed completions in a batch. Above it, the function
-            raises `TooManyFailures`. A row whose gold answers or checklist are empty gets None and
-            does not count as failed, if the data set has a column of them.
+            raises `TooManyFailures`. A row with empty gold answers (or an empty checklist) gets
+            None. It does not count as failed if the data set has this column.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a

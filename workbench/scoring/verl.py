@@ -1,7 +1,7 @@
 """Components for verl 0.9: a reward manager, an agent loop and advantage estimators.
 
-The agent loop gives rewards per token. verl loads this file by the names in docs/verl.md; no other
-module imports it, because it needs the package verl.
+The agent loop gives rewards per token. verl loads this file by name, as docs/verl.md describes. No
+other module imports it, because it needs the package verl.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ AGENT = "workbench"  # the agent loop's name in a config
 class RewardManager(RewardManagerBase):
     """A verl reward manager that computes the rewards of one method.
 
-    This class reads the method and the judge from the config's `reward.reward_kwargs` (see
-    `grader_of`). The function `reward_manager` returns a subclass with a fixed method and judge.
+    The method and the judge are read from the config's `reward.reward_kwargs` (see `grader_of`). To
+    set them in Python instead, use the function `reward_manager`.
 
-    If a response could not be scored, its reward is NaN, and the estimators of this file ignore the
-    response. With another estimator, `run_single` raises an error, and verl leaves the response out
-    of its batch.
+    A response that could not be scored gets the reward NaN, and this file's estimators ignore it.
+    With another estimator, `run_single` raises an error, and verl leaves the response out of its
+    batch.
     """
 
     made: Grader | None = None
@@ -131,13 +131,14 @@ def reward_manager(
 
 
 def check_config(config: DictConfig) -> None:
-    """Check that the config gives rewards per token to an estimator that needs them.
+    """Check that an estimator that needs rewards per token gets them.
 
-    verl's own agent loop puts the whole reward on the last token.
+    Only this library's agent loop gives rewards per token. verl's own agent loop puts the whole
+    reward on the last token.
 
     Raises:
-        WorkbenchError: an estimator of `BY_TOKEN` is set, with another agent loop than ours or with
-            verl's older trainer.
+        WorkbenchError: the config has an estimator of `BY_TOKEN` together with another agent loop
+            or with verl's older trainer.
     """
     name = str(config.algorithm.adv_estimator).removeprefix(PREFIX)
     agent = config.actor_rollout_ref.rollout.agent.default_agent_loop
@@ -159,8 +160,8 @@ def check_config(config: DictConfig) -> None:
 class TokenRewardOutput(AgentLoopOutput):
     """A rollout with rewards per token instead of one reward on the last token.
 
-    An unscored rollout has NaN on every token. Its mask is 0 everywhere, as for verl's padding, so
-    that it adds nothing to the loss.
+    An unscored rollout has NaN on every token. Its response mask is 0 everywhere, so that the
+    rollout adds nothing to the loss.
     """
 
     def as_dict(self) -> JsonObject:

@@ -1,10 +1,12 @@
 """Convert between the data of verl and of this library, without importing verl.
 
-Rows become questions, feedback becomes rewards, and rewards become advantages. Shapes: B responses,
-T tokens of the longest response. A response that could not be scored has NaN token rewards, never
-0. An event is a part of the reward that belongs to one position in the response. A token without
-events has the reward 0.0. A token whose events sum to 0 has −0.0, so that estimators can
-distinguish the two.
+Rows become questions, feedback becomes rewards, and rewards become advantages. Tensors have the
+shape (B, T): B responses, T tokens of the longest response. An event is a part of the reward with a
+position in the response. Token rewards have these special values:
+
+* NaN on every token: the response could not be scored.
+* 0.0: the token has no events.
+* −0.0: the token has events, but they sum to 0. Some estimators need this distinction.
 """
 
 import json
@@ -33,7 +35,7 @@ SETTINGS = ("recipe", "judge", "settings")
 
 
 def row_of(question: Question) -> JsonObject:
-    """Return a question as a row of verl's data sets; `question_of` reads it back."""
+    """Return a question as a row of a verl data set. `question_of` converts the row back."""
     known = {name: value for name, value in asdict(question).items() if name in COLUMNS and value}
     return {
         "data_source": "workbench",
@@ -44,7 +46,7 @@ def row_of(question: Question) -> JsonObject:
 
 
 def question_of(row: JsonMapping) -> Question:
-    """Return the question of a row that verl passes to a reward manager.
+    """Return the question in a row that verl passes to a reward manager.
 
     The columns of the question are read from `extra_info`. Gold answers may also be in
     `reward_model.ground_truth`, or in its field `target` as for Search-R1. The prompt is read from
@@ -126,10 +128,14 @@ def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject
 
 
 def token_rewards(info: JsonMapping, count: int) -> list[float] | None:
-    """Return the rewards of a response's `count` tokens, from the info that `reward_info` returned.
+    """Return the rewards of a response's tokens, from the info that `reward_info` returned.
 
     All rewards are NaN if the response could not be scored. The result is None if the info comes
     from another reward manager.
+
+    Args:
+        info: the extra info that verl stored with the response.
+        count: number of tokens of the response.
     """
     if f"{PREFIX}tokens" not in info:
         return None
@@ -147,12 +153,12 @@ def estimate(
 ) -> "torch.Tensor":
     """Return the advantages (B, T) of a verl batch, by an estimator of `workbench.credit`.
 
-    A row with a NaN was not scored: it does not count in its group, and its advantages are 0. Any
-    other row whose mask is 0 everywhere is verl's padding and is ignored.
+    A row with a NaN is a response that could not be scored. It does not count in its group, and its
+    advantages are 0. Another row whose mask is 0 everywhere is padding, and is ignored.
 
     Args:
         name: name of the estimator, one of `NAMES`, such as "group".
-        rewards_BT: token rewards.
+        rewards_BT: token rewards of B responses with up to T tokens.
         mask_BT: 1 for the tokens of the response, 0 for padding.
         index: the group of each row.
         config: verl's `algorithm` settings.

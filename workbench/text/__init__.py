@@ -1,19 +1,23 @@
-r"""Sections and sentences of a response, its final answer, abstention, hedging and answer matching.
+r"""Rules that read a response: its sections, sentences, final answer, abstention and hedging.
 
-TruthRL (arXiv 2509.25760, section 3 and table 9) prompts for the answer in `\boxed{}`, for "I don't
-know" when uncertain, and for "invalid question" if the premise is false. A language model judges
-the answer. The paper also tries exact string matching (table 5); a policy trained with it abstains
-on nearly all questions. The rules here are ours. Two principles decide doubtful cases:
+They also decide whether the final answer matches the gold answers. TruthRL (arXiv 2509.25760,
+section 3 and table 9) prompts for the answer in `\boxed{}`, for "I don't know" when uncertain, and
+for "invalid question" if the premise is false. In the paper, a language model judges the answer.
+With exact string matching instead (table 5), the policy learns to abstain on nearly all questions.
 
-* **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris"
-  are answers. An abstention is never right.
+The rules here are ours. Two principles decide doubtful cases:
+
+* **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris" are
+  answers. An abstention is never right.
 * **A list of guesses is worth no more than its first item.** The first sentence that names a gold
   answer must state it, and no other candidate may come before it. An answer that the rules
   recognise as a list of guesses is wrong.
 
-Known limits: "Vetra lies in Lomar" is accepted as the answer Vetra and as the answer Lomar. A
-sentence about another relation of the same subject ("She died in Vetra" for "Where did she live?")
-counts as an answer unless it uses the opposite of the question's verb.
+Known limits:
+
+* "Vetra lies in Lomar" is accepted as the answer Vetra and as the answer Lomar.
+* A sentence about another relation of the same subject ("She died in Vetra" for "Where did she
+  live?") counts as an answer, unless it uses the opposite of the question's verb.
 """
 
 from workbench.text.abstention import (

@@ -1,7 +1,7 @@
 """Recognise answers that decline to answer, or that call the question invalid.
 
-The phrases are in `abstentions.LANGUAGE.txt`; "l2" is the invented language of the closed world.
-A phrase has to match a whole clause, regardless of case, diacritics and contractions.
+The phrases are in the files `abstentions.LANGUAGE.txt`, where "l2" is the invented language of the
+closed world. A phrase must match a whole clause. Case, diacritics and contractions do not matter.
 """
 
 import re
@@ -136,7 +136,7 @@ def is_invalid(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
-    """Return (whether it calls the question invalid, clause) for each clause of an answer."""
+    """Return the clauses of an answer, each as (whether it calls the question invalid, text)."""
     return tuple(_clauses(answer, _finder(True))) or ((False, canonical(answer)),)
 
 

@@ -1,4 +1,7 @@
-"""Parse gold answers into word sequences ("forms"), and find these in the words of an answer."""
+"""Parse gold answers, and find them in the words of an answer.
+
+A parsed gold answer is a sequence of words, called a form.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,9 +72,9 @@ class Gold(NamedTuple):
         return any(map(is_mention, self.mask(tokenise(text))))
 
     def mask(self, sentence: Sequence[Token]) -> list[Token]:
-        """Return the sentence with one token in place of each gold answer.
+        """Replace each gold answer in a sentence by one token, and return the sentence.
 
-        The text of this token is `MENTION` followed by the words of the gold answer.
+        The text of this token is the character `MENTION` followed by the words of the gold answer.
         """
         masked: list[Token] = []
         i = 0
@@ -96,7 +99,10 @@ class Gold(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
-    """Parse the gold answers to a question; the question may be ""."""
+    """Parse the gold answers to a question.
+
+    `question` is the text of the question, or "" if unknown.
+    """
     read = [tokenise(form) for form in gold]
     forms = {tuple(words_of(tokens)) for tokens in read} - {()}
     named = any(token.name and not token.text[0].isdigit() for tokens in read for token in tokens)
@@ -195,7 +201,11 @@ def _same(form: str, word: str) -> bool:
 
 
 def equal(form: Form, words: Sequence[str]) -> bool:
-    """Whether `words` equal a gold answer; spaces may differ if it has more than 5 letters."""
+    """Return whether `words` are the gold answer `form`.
+
+    Units may be spelled differently, and a year matches every date in this year. Spaces may differ
+    if the gold answer has more than five letters ("Di Caprio").
+    """
     joined = "".join(form)
     apart = len(joined) > 5 and joined.isalpha() and joined == "".join(words)  # "Di Caprio"
     return apart or (len(form) == len(words) and all(map(_same, form, words)))
@@ -207,7 +217,10 @@ def is_mention(token: Token) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a word, or a word of a masked gold answer, starts with a digit."""
+    """Return whether a text contains a word that starts with a digit or with "-" and a digit.
+
+    The text is a single word, or the words of a gold answer as `Gold.mask` writes them.
+    """
     return bool(re.search(r"(?:^|\0| )-?\d", text))
 
 
@@ -231,7 +244,10 @@ def split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
 
 
 def is_letter(token: Token) -> bool:
-    """Whether a token is a capital letter in a name ("Vitamin E"), not a function word."""
+    """Return whether a token is a single letter in a name, such as "E" in "Vitamin E".
+
+    The words "a" and "I" are not such letters.
+    """
     return token.name and len(token.text) == 1 and token.text not in "ai"
 
 

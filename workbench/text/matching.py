@@ -1,7 +1,7 @@
 """Decide by rules whether an answer agrees with the gold answers.
 
 The first sentence that names a gold answer must state it, and no earlier sentence may name another
-candidate. So a list of guesses is worth no more than its first item.
+candidate. In a list of guesses, therefore only the first guess can be accepted.
 """
 
 import itertools
@@ -103,7 +103,7 @@ _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
-    """Whether a final answer is right: its `probability` is above `DOUBT[1]`, which is .9."""
+    """Return whether a final answer is right: its `probability` is above .9 (`DOUBT[1]`)."""
     return probability(answer, gold, kind, question) > DOUBT[1]
 
 
@@ -114,24 +114,25 @@ def probability(
 
     Args:
         answer: the final answer, such as `final_answer` returns.
-        gold: the accepted answers, called forms; the items if `kind` is "list".
+        gold: the gold answers; if `kind` is "list", the items of the list.
         kind: the kind of question:
 
-            * "single", "numeric" and others: a right answer is a form ("It is Paris"), or its first
-              sentence with a form states it.
-            * "yes_no": it begins with the right one of yes and no, and does not deny it.
-            * "list": it names every item and no other candidate.
-            * "false_premise": "invalid question" is right.
+            * "single", "numeric" and others: the answer must be a gold answer, or the first
+              sentence that names a gold answer must state it.
+            * "yes_no": the answer must begin with the right one of yes and no, and not deny it.
+            * "list": the answer must name every item and no other candidate.
+            * "false_premise": the answer "invalid question" is right.
         question: the text of the question, or "" if unknown.
 
     Returns:
-        One of five values; `docs/numbers.md` gives how often answers with each value are right.
+        One of five values. `docs/numbers.md` reports how often answers with each value are right.
 
-        * `SURE` (.99): the answer is a form.
-        * `STATED` (.97): the answer states a form.
-        * `NAMED` (.3): the answer contains a form, but it is uncertain whether it states it.
-        * `SHARED` (.15): the answer shares a word with a form.
-        * `APART` (.03): the answer shares no word with a form, declines or states the opposite.
+        * `SURE` (.99): the answer is a gold answer.
+        * `STATED` (.97): the answer states a gold answer in a sentence.
+        * `NAMED` (.3): the answer contains a gold answer, but may not state it.
+        * `SHARED` (.15): the answer shares a word with a gold answer.
+        * `APART` (.03): the answer shares no word with a gold answer, declines, or states the
+          opposite.
     """
     answer = answer.replace(MENTION, " ")
     if "[" not in "".join(gold):  # as in an interval

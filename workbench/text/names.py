@@ -29,9 +29,9 @@ def lines(file: str) -> Iterator[str]:
 
 
 def groups(file: str) -> dict[str, str]:
-    """Read a data file of this package with `[heading]` lines.
+    """Read a data file of this package that has `[heading]` lines.
 
-    Return, for each heading, the lines below it joined by "|".
+    Returns a dict from each heading to the lines below it, joined by "|".
     """
     alternations: dict[str, str] = {}
     for line in lines(file):
@@ -63,10 +63,14 @@ def agree(a: str, b: str) -> bool:
 
 
 def person_end(form: Sequence[str], words: Sequence[str]) -> int:
-    """Return how many of the first `words` are a name of the person `form`.
+    """Return how many of the first `words` name the person `form`; 0 if they may name another.
 
-    0 if the person may be another one. Surnames must be equal and given names must agree: "John
-    Stuart Lennon" may be another person than "John Lennon".
+    The surnames must be equal and the given names must agree (see `agree`). "John Stuart Lennon"
+    may be another person than "John Lennon".
+
+    Args:
+        form: the words of the person's name in the gold answer.
+        words: words of the answer.
     """
     at = next((i for i, word in enumerate(words) if word == form[-1]), 0)
     if not at or len(form[-1]) < 3 or not "".join(form).isalpha() or _NAMESAKES & {*form}:
@@ -116,10 +120,10 @@ def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
 
 
 def located(text: str) -> str:
-    """Mark whether a place and the region after it are one answer ("in") or two candidates ("or").
+    """Rewrite a place with its region as one answer ("in") or as two candidates ("or").
 
-    "Paris, France" → "Paris in France", because France contains Paris. "Paris in Texas" →
-    "Paris or Texas", because Paris is not listed as a place in Texas.
+    * "Paris, France" → "Paris in France", because France contains Paris.
+    * "Paris in Texas" → "Paris or Texas", because Paris is not listed as a place in Texas.
     """
     for _ in range(3):  # "Chicago, Illinois, USA"
         text = _regions()[2].sub(_relation, text)

@@ -87,11 +87,12 @@ class Token(NamedTuple):
 
 
 def normalise(text: str) -> str:
-    """Return a canonical spelling, which is equal for answers that differ only in spelling.
+    """Return the canonical spelling of a text. Answers that differ only in spelling become equal.
 
-    "The 2,000 men" → "2000 men". Case, width, diacritics, punctuation, articles, contractions,
-    numbers ("1,200", "two thousand"), initials ("U.S.", "US") and dates ("12 March 1921",
-    "1921-03-12") are unified. Chinese, Japanese and Korean are split into characters.
+    "The 2,000 men" → "2000 men". These features are unified or removed: case, width, diacritics,
+    punctuation, articles, contractions, numbers ("1,200", "two thousand"), initials ("U.S.", "US")
+    and dates ("12 March 1921", "1921-03-12"). Chinese, Japanese and Korean are split into
+    characters.
     """
     return " ".join(words_of(tokenise(text)))
 
@@ -109,7 +110,10 @@ def _fold(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def canonical(text: str) -> str:
-    """Return a text with unified spelling, in which case and punctuation are kept."""
+    """Return a text with one spelling for equal numbers, dates, contractions and initials.
+
+    Case and punctuation are kept; `normalise` removes them too.
+    """
     text = re.sub(
         r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'"))
     )
@@ -192,10 +196,10 @@ def _join_numbers(tokens: list[Token]) -> list[Token]:
 
 
 def read_number(words: list[str]) -> tuple[Decimal, int]:
-    """Return the number at the start of `words`, and how many words it has.
+    """Return the number at the start of `words`, and how many words form it.
 
-    ["two", "thousand", "men"] → (2000, 2). Numbers are written in words, or in digits before a
-    scale ("2.5 million"). Without a number, the result is (0, 0).
+    ["two", "thousand", "men"] → (2000, 2). The number is in words, or in digits before a scale
+    ("2.5 million"). If there is no such number, the result is (0, 0).
     """
     current, i = _small(words)
     if not i and words[0] in SCALES:

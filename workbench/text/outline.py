@@ -5,8 +5,8 @@
     2. the bridge [1]
     [Answer] …
 
-The structure is a pattern of organisation. The outline has one to five numbered points, each of
-which may cite a passage: "[2]" is the second one. The answer follows.
+The structure is a pattern of organisation. The outline has one to five numbered points. A point may
+cite a passage: "[2]" is the second passage. The answer follows the outline.
 """
 
 import re
@@ -45,7 +45,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Outline:
-    """A parsed answer with structure, outline (its points) and answer; see `read_outline`."""
+    """A parsed outlined answer: its structure, the points of its outline, and the answer itself."""
 
     structure: str
     points: tuple[Point, ...]
@@ -55,8 +55,8 @@ class Outline:
 def read_outline(text: str) -> Outline | None:
     """Parse "[Structure] … [Outline] … [Answer] …"; return None if the text has another form.
 
-    All three parts must have content. The points must be numbered from 1 to n with n ≤ 5, and no
-    point may be empty. The tiny policy learns this format *(ours)*.
+    All three parts must have content. The outline must have 1 to 5 points with text, numbered from
+    1. The tiny policy learns this format *(ours)*.
     """
     if not outlined(text):
         return None
@@ -98,14 +98,14 @@ def _written(point: Point) -> str:
 
 
 def formed(outline: Outline) -> bool:
-    """Whether `read_outline(written_outline(outline))` equals `outline`."""
+    """Return whether an outline can be written as a text and parsed again without a change."""
     return read_outline(written_outline(outline)) == outline
 
 
 def citations(text: str) -> list[int]:
-    """Return the passage numbers that a text cites, in order: "[2-4]" → [2, 3, 4].
+    """Return the numbers of the passages that a text cites, in order: "[2-4]" → [2, 3, 4].
 
-    Every number alone in brackets is a citation, even "[2019]".
+    Each number that stands alone in brackets counts as a citation, even "[2019]".
     """
     return [
         number

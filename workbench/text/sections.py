@@ -1,18 +1,18 @@
 r"""Divide a response into thinking, plan and answer, and find its final answer.
 
-A section is "think", "answer", or "body" for text outside of tags. Rules for the markers:
+A section is "think", "answer", or "body" for text outside of tags. These rules apply *(ours)*:
 
 * Tags match in any case. An unclosed tag extends to the end: the response was cut off, or the
   closing tag is a stop string.
 * A closing tag without an opening tag was opened by the prompt.
-* A tag inside itself has no effect: `<think>a<think>b</think>c</think>` is all thinking. There is
-  no answer inside `<think>`.
+* A tag inside itself has no effect: `<think>a<think>b</think>c</think>` is all thinking.
+* There is no answer inside `<think>`.
 * In an outlined answer (FoRAG, arXiv 2406.13779, section 3.1), `[Answer]` starts the answer. The
-  text after `[Structure]` and `[Outline]` is a plan, which is in no section.
-* The content of a `\boxed{…}` with balanced braces is an answer *(all ours)*.
+  text after `[Structure]` and `[Outline]` is a plan, which belongs to no section.
+* The content of a `\boxed{…}` with balanced braces is an answer.
 
-`prefill` is the end of the prompt that the response continues, such as "<think>\n" where the chat
-template opens the thinking. Positions always refer to the response's own text.
+`prefill` is an unclosed tag at the end of the prompt, such as "<think>\n", so that the response
+begins inside it. Positions always refer to the response's own text.
 """
 
 import re
@@ -62,11 +62,11 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
-    """Return the names of the sections that form the answer.
+    r"""Return the names of the sections that form the answer: ("answer",) or ("answer", "body").
 
-    ("answer",) if there is `[Answer]` or an answer tag after any thinking *(ours)*. Otherwise
-    ("answer", "body"), which is all text but the thinking. A box makes no difference: the sentence
-    around it is part of the answer.
+    * ("answer",) if an answer tag or `[Answer]` follows any thinking *(ours)*.
+    * ("answer", "body") otherwise, which is all text except the thinking. A `\boxed{…}` makes no
+      difference, because the sentence around it is part of the answer.
     """
     marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
     return ("answer",) if marked else ("answer", "body")
@@ -82,10 +82,10 @@ def answer_text(text: str, prefill: str = "") -> str:
 
 
 def in_answer(response: Response) -> Callable[[Claim], bool]:
-    """Return a function that says whether a claim belongs to the answer of `response`.
+    """Return a function that tells whether a claim belongs to the answer of `response`.
 
-    The claim's section must be one of `answer_sections`. A claim of unknown place (section "body",
-    no sentence) belongs to the answer too *(ours)*.
+    The claim's section must be one of `answer_sections`. A claim that was not located in the
+    response (section "body", no sentence) belongs to the answer too *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -128,11 +128,11 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 
 
 def well_formed(text: str, prefill: str = "") -> bool:
-    """Whether a response is one `<think>…</think>` and one `<answer>…</answer>`, in lower case.
+    """Return whether a response is one `<think>…</think>` and one `<answer>…</answer>`.
 
-    This is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*. The `<think>` may
-    be at the end of the prompt (`prefill`). Both parts must have text in the response itself
-    *(ours)*.
+    The tags must be in lower case, and no text may be outside of them. The `<think>` may be at the
+    end of the prompt (`prefill`). Both parts must have text in the response itself *(ours)*. This
+    is the rule of KnowRL's code; KLCF's format reward uses it too *(ours)*.
     """
     tags = [
         marker[0]
@@ -145,10 +145,11 @@ def well_formed(text: str, prefill: str = "") -> bool:
 
 
 def outlined(text: str) -> bool:
-    """Whether a text is one `[Structure]`, `[Outline]` and `[Answer]`, each with content.
+    """Return whether a text is an outlined answer: `[Structure]`, `[Outline]` and `[Answer]`.
 
-    This is the form of FoRAG's answers. There may be no text before the first marker, and no tags.
-    The outline need not be numbered.
+    This is the form of FoRAG's answers. Each part occurs once, in this order, and has content.
+    There may be no text before the first part, and no tags. The points of the outline need not be
+    numbered.
     """
     markers = list(_MARKER.finditer(text))
     parts = [marker["part"] for marker in markers]
@@ -159,7 +160,7 @@ def outlined(text: str) -> bool:
 
 
 def planned(text: str) -> bool:
-    """Whether a text has at least one marker of an outlined answer."""
+    """Return whether a text contains `[Structure]`, `[Outline]` or `[Answer]`."""
     return any(marker["part"] for marker in _MARKER.finditer(text))
 
 
@@ -172,7 +173,10 @@ def unfinished(text: str, prefill: str) -> bool:
 
 
 def opened(prompt: str) -> str:
-    r"""Return a prompt's unclosed tag and the text after it, such as "<think>\n", or ""."""
+    r"""Return the tag that a prompt leaves open, with the text after it; "" if there is none.
+
+    An example is "<think>\n".
+    """
     start, state = 0, "body"
     for marker in _MARKER.finditer(prompt):
         if not marker["close"] and state != "think":

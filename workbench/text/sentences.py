@@ -1,9 +1,13 @@
 """Split a text into sentences, as exact character spans.
 
-The text between two spans is layout: white space, section markers and plans (see
-`workbench.text.sections`), bullets, list numbers, heading and quotation signs, and anything
-without a letter or digit. A line of a heading, list or table is a sentence, and so is a whole code
-fence. A line that continues in lower case belongs to the line before it.
+The text between two spans is layout:
+
+* white space, section markers and plans (see `workbench.text.sections`)
+* bullets, list numbers, heading signs and quotation signs
+* anything without a letter or digit
+
+A line of a heading, list or table is a sentence, and so is a whole code fence. A line that begins
+in lower case belongs to the line before it.
 
 Limits:
 

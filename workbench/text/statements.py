@@ -1,8 +1,8 @@
 """Decide by rules whether an answer states the gold answer that it names.
 
-The words directly before and after the gold answer must be words that can stand there in a
-statement. No other candidate may be next to the gold answer or in an earlier sentence, and no later
-text may retract it.
+"The mayor of Paris" names Paris but does not state it as the answer. The words directly before and
+after the gold answer must be words that can stand there in a statement. No other candidate may be
+next to the gold answer or in an earlier sentence, and no later text may retract it.
 """
 
 import re
@@ -72,10 +72,12 @@ _CJK_LIST = re.compile(
 
 
 def states(tokens: Sequence[Token], gold: Gold) -> bool:
-    """Whether a text asserts a gold answer; the first sentence that names one decides.
+    """Return whether a text states a gold answer; the first sentence that names it decides.
 
-    False if an earlier sentence names another possible answer, such as another date, or if a later
-    sentence retracts the gold answer.
+    The result is False in these cases, too:
+
+    * An earlier sentence names another possible answer, such as another date.
+    * A later sentence retracts the gold answer.
     """
     sentences = [Sentence(part, gold) for part in split(tokens, ".")]
     at = next((i for i, sentence in enumerate(sentences) if sentence.places), None)
@@ -91,7 +93,7 @@ def states(tokens: Sequence[Token], gold: Gold) -> bool:
 
 
 class Sentence:
-    """A sentence in which each gold answer is one token, with a word class for each token.
+    """A sentence with a word class for each token; each gold answer in it is one token.
 
     A class is a name from `grammar.txt`, or "gold", "question" (a word of the question), "denied",
     "filler", "comma", "colon", "title" (before a name), "number", "verb", "name", or "noun" (every
@@ -145,18 +147,21 @@ class Sentence:
         return not {*classes.split()}.isdisjoint(self.classes[start:end])
 
     def is_phrase(self) -> bool:
-        """Whether the sentence is only a name, noun or number, such as another guess ("Lomar.")."""
+        """Return whether the sentence is only a phrase with a name, noun or number: "Lomar.".
+
+        Such a sentence may be another guess.
+        """
         stating = self.has("be auxiliary verb pronoun question relative gold preposition")
         return not stating and self.has("name noun number")
 
     def candidates(self, stating: "Sentence | None" = None) -> set[str]:
-        """Return the words that could be another answer.
+        """Return the words of the sentence that could be another answer than the gold answer.
 
-        These are its numbers if the gold answer is a number. Otherwise, they are its names and, in
-        some cases, its nouns.
+        If the gold answer is a number, these are the numbers. Otherwise, these are the names. Nouns
+        count too if the gold answer is in lower case or the sentence has no function words.
 
         Args:
-            stating: the sentence that states the gold answer, if this is another sentence.
+            stating: the sentence that states the gold answer; None if it is this sentence.
         """
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}
@@ -336,9 +341,9 @@ class Sentence:
         return False
 
     def retracts(self, stating: "Sentence") -> bool:
-        """Whether this sentence takes back the answer of an earlier sentence, `stating`.
+        """Return whether this sentence takes back the answer of an earlier sentence, `stating`.
 
-        It does so if it denies the answer or names another one.
+        It does so if it denies this answer or names another answer.
         """
         texts, gold = self.texts, self.gold
         if self.places:

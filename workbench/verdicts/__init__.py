@@ -2,8 +2,8 @@
 
 Each function, such as `facts(judge)`, returns a check. A check is a function from a batch of
 (response, claims) pairs to one `Checked` per pair, in the same order. It sends all prompts of the
-batch to the judge in one call. If it fails for one response, only the verdicts of this response
-have an error.
+batch to the judge in one call. If the check of one response fails, only the verdicts of this
+response have an error.
 """
 
 from workbench.verdicts.judged import checklist, claim_checklist, facts, judged_outcome, reasoning

@@ -28,7 +28,10 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims that have no verdict with `aspect="fact"` from the extractor."""
+    """Return the claims that the extractor has not labelled.
+
+    A labelled claim has a verdict with `aspect="fact"`.
+    """
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
 
@@ -39,14 +42,15 @@ def retrieve(
     k: int = 5,
     narrow: bool = True,
 ) -> list[Evidence]:
-    """Return a list of passages to compare with the claim, for each (response, claim) pair.
+    """Return the passages to compare with each claim: one list per (response, claim) pair.
 
-    If the question has passages, these are the `k` most similar to the claim, or all with
-    `narrow=False`. Otherwise, `search` finds the `k` best in the pages with the question's title
-    or, without a title, in all pages.
+    * If the question has passages, the list has the `k` passages most similar to the claim, or all
+      passages if `narrow` is False.
+    * Otherwise, it has the `k` best results of `search`, in the pages with the question's title or,
+      without a title, in all pages.
 
-    The list is empty if nothing is found in all pages. It is replaced by a `Failure` if there is no
-    `search`, no page has the title, or the search fails.
+    The list is empty if a search in all pages finds nothing. A `Failure` takes the place of the
+    list if there is no `search`, no page has the title, or the search fails.
     """
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
@@ -77,9 +81,13 @@ _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share
 
 
 def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
-    """Return the passages that a search found, each once, without the question's own passages.
+    """Return the passages that a search found for the claims of a response, each once.
 
-    `retrieved` has the results of `retrieve` for the claims of `response`.
+    The question's own passages are left out.
+
+    Args:
+        response: the response.
+        retrieved: the results of `retrieve` for its claims.
     """
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
@@ -89,7 +97,7 @@ def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage
 
 
 def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
-    """Return whether a claim, or the sentence it comes from, is hedged, as in "I think …"."""
+    """Return whether a claim, or the sentence that it comes from, is hedged, as in "I think …"."""
     if claim.sentence is None:
         return hedged(claim.text)
     # an extractor often drops the hedge ("I think …") from the claim, so its sentence counts too
@@ -114,9 +122,9 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """Return a copy of `verdict` for a claim without evidence: vague, with P(true) = 0.
+    """Return a copy of `verdict` for a claim without evidence: label vague, P(true) = 0.
 
-    Its evidence says that no passage shares a word with the claim.
+    The field `evidence` of the copy says that no passage shares a word with the claim.
     """
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
@@ -128,8 +136,8 @@ def _no_passages(message: str) -> Failure:
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
     """Return the evidence of a verdict: `{"passage": id, "span": (start, end)}` for each passage.
 
-    The span is that of the sentence which shares most words with the claim; None if no sentence
-    shares a word.
+    The span is the sentence of the passage that shares most words with the claim. It is None if no
+    sentence shares a word.
     """
     claim_words = _words(claim)
     return tuple(
@@ -140,7 +148,7 @@ def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
 def nearest_sentences(claim: str, passages: Sequence[Passage]) -> list[Passage]:
     """Return the three sentences of `passages` that share most words with the claim.
 
-    Each one is returned as a copy of its passage with only this sentence as text.
+    Each sentence is returned as a copy of its passage, with only this sentence as text.
     """
     words = _words(claim)
     units = (

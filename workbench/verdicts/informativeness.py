@@ -28,19 +28,19 @@ _YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|co
 
 
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
-    """Return the informativeness of each claim, from 1 to 5, by claim id.
+    """Rate the informativeness of each claim from 1 to 5; return a dict from claim id to rating.
 
-    A rating does not depend on whether the claim is true. The first rule that fits decides:
+    The truth of a claim does not matter. The subject is the `title` if the question contains it,
+    otherwise the name in the question. The first rule that fits decides:
 
     * 1: the claim adds no content word to the question ("X is a country."), to an earlier claim or
-      to a longer claim of its sentence. A denial also gets 1, unless the question is yes/no.
+      to a longer claim of its sentence. A denial also gets 1, unless the question is a yes/no
+      question.
     * 5: the claim has at least half of the question's content words, not counting the subject. If
-      the question has no others, the subject and a number or name are enough.
+      the question has no other content words, the claim must have the subject and a number or name.
     * 4: the claim has the subject, or some content word of the question.
     * 3: the claim is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
-
-    The subject is the `title` if the question contains it, otherwise the name in the question.
     """
     # the title may be the answer: "Canberra" for the capital of Australia
     words_asked = _content(question)

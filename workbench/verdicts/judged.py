@@ -51,10 +51,10 @@ def facts(
     "hedged_correct" and wrong becomes "hedged_wrong". The verdicts have `aspect="fact"`. Claims
     that the extractor has already labelled are skipped.
 
-    * If `retrieve` fails for a claim, its verdict has an error of stage "retrieve".
+    * If `retrieve` fails for a claim, the claim's verdict has an error of stage "retrieve".
     * If `retrieve` finds no passage for a claim, the claim is vague, without a request.
-    * If the rating fails, the labels stay, and one more verdict with `aspect="informativeness"` has
-      the error.
+    * If the rating of informativeness fails, the labels stay. One more verdict, with
+      `aspect="informativeness"`, has the error.
 
     Args:
         judge: the language model.
@@ -136,12 +136,12 @@ def facts(
 
 
 def checklist(judge: Judge) -> Verify:
-    """Return a function that labels checklist items (KLCF, arXiv 2509.23765, section 2.3).
+    """Return a function that labels checklist items by the answer (KLCF, arXiv 2509.23765, §2.3).
 
-    The question's checklist has the facts that an answer should have, one per item. With one
-    request per response, each item is labelled consistent, contradictory or missing in the answer.
-    A question without a checklist gets no verdict. The verdicts have `aspect="checklist"` and the
-    targets "item:0", "item:1", ….
+    A question's checklist has the facts that an answer should have, one per item. A language model
+    labels each item consistent, contradictory or missing in the answer, with one request per
+    response. A question without a checklist gets no verdict. The verdicts have `aspect="checklist"`
+    and the targets "item:0", "item:1", ….
     """
 
     def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -153,10 +153,10 @@ def checklist(judge: Judge) -> Verify:
 
 
 def claim_checklist(judge: Judge) -> Verify:
-    """Return a function that compares each claim of an answer with the whole checklist.
+    """Return a function that labels each claim of an answer by the question's whole checklist.
 
-    With one request per response, a language model labels each claim consistent, contradictory or
-    missing in the checklist. Without a checklist, every claim is missing. The verdicts have
+    A language model labels each claim consistent, contradictory or missing in the checklist, with
+    one request per response. Without a checklist, every claim is missing. The verdicts have
     `aspect="checklist"` and the targets "claim:ID". A variant of KLCF uses them.
     """
 
@@ -257,9 +257,12 @@ def judged_outcome(judge: Judge, in_doubt: bool = False) -> Verify:
     r"""Return a function that labels the final answer by a language model.
 
     The judge compares the final answer, not the whole response, with the gold answers. It replies
-    correct, uncertain or incorrect. Without a request, an abstention is uncertain and a missing
-    final answer is incorrect. If a question has no gold answers, the verdict has an error. If the
-    system prompt mentions `\boxed`, only the content of the box is the final answer.
+    correct, uncertain or incorrect. If the system prompt mentions `\boxed`, only the content of the
+    box is the final answer. In these cases, no request is sent:
+
+    * An abstention is uncertain.
+    * A missing or retracted final answer is incorrect.
+    * If the question has no gold answers, the verdict has an error.
 
     Args:
         judge: the language model.

@@ -72,7 +72,7 @@ class LLMJudge:
 
     @cached_property
     def ask(self) -> BatchJudge:
-        """The function from prompts to replies. Its first reply creates the cache file."""
+        """The judge's function from prompts to replies. Its first reply creates the cache file."""
         return endpoint(
             self.url,
             self.model,
@@ -108,7 +108,7 @@ class LLMJudge:
         return _with_facts(checks, evidence)
 
     def try_out(self) -> None:
-        """Send one test question, so that a wrong URL or model fails before a long job.
+        """Send one test question, to find a wrong URL or model before a long job starts.
 
         The cache is not used.
 
@@ -143,7 +143,11 @@ class LocalJudge:
     store: str | None = None
 
     def identity(self) -> JsonObject:
-        """Return, as JSON values, the settings on which the verdicts depend."""
+        """Return, as JSON values, the settings on which the verdicts depend.
+
+        Raises:
+            WorkbenchError: the index does not exist or is not finished.
+        """
         return {"model": "local", "verifier": self.verifier, "store": _contents(self.store)}
 
     def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
@@ -151,7 +155,7 @@ class LocalJudge:
         return _with_facts(local_checks(_search(self.store, search), self.verifier), evidence)
 
     def try_out(self) -> None:
-        """Load the verifier once, so that a wrong name fails before a long job.
+        """Load the verifier once, to find a wrong name before a long job starts.
 
         Raises:
             WorkbenchError: there is no such verifier.

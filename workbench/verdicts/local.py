@@ -47,7 +47,7 @@ _ENGLISH_ONLY = (
 
 
 def is_local(check: Verify | None) -> bool:
-    """Return whether a check was made by `local_facts`, so that it uses no language model."""
+    """Return whether a check comes from `local_facts`. Such a check uses no language model."""
     return getattr(check, "__module__", None) == __name__
 
 
@@ -64,18 +64,20 @@ def warn_of_training() -> None:
 def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
     """Return a function that labels claims by the local verifier, a small entailment model.
 
-    The verdicts have `aspect="fact"`, a label, P(true), evidence, and an informativeness rated by
-    rules (RLFH uses a model). A claim is compared with all passages of its question or, if there
-    are none, with the `k` best that `search` finds. Claims that already have a label are skipped.
+    A claim is compared with all passages of its question or, if there are none, with the `k` best
+    passages that `search` finds. The verdicts have `aspect="fact"`, a label, P(true), evidence, and
+    an informativeness rated by rules (RLFH uses a model). Claims that the extractor has already
+    labelled are skipped.
 
-    * The verdict on a claim without passages has an error of stage "retrieve".
-    * A claim that the verifier cannot read, such as one in French, is vague. The reason is in the
-      evidence.
-    * If claim and question are in another script than Latin, the verdict has an error.
-    * If the passages lack a number or name of the claim, the label is wrong and `p` is low.
-    * A claim of a hedged sentence gets a hedged label.
-    * A claim may have two values, as in "won the prize in Physics in 1911". If another claim of the
-      sentence has only one, the longer claim is vague unless a single sentence supports it.
+    * No passages: the verdict has an error of stage "retrieve".
+    * A claim that the verifier cannot read, such as a French claim, is vague. The evidence has the
+      reason.
+    * Claim and question are in another script than Latin: the verdict has an error.
+    * The passages lack a number or name of the claim: the label is wrong and `p` is low.
+    * The sentence of the claim is hedged: the label is hedged too.
+    * A claim may join two values, as in "won the prize in Physics in 1911". If its sentence also
+      has a claim with only one of them, the longer claim needs a single sentence that supports it.
+      Otherwise, it is vague.
 
     Args:
         verifier: the local verifier.

@@ -1,4 +1,4 @@
-"""Check claims with the local verifier, and with a language model if the verifier says correct."""
+"""Check claims with the local verifier, then those labelled correct with a language model."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from workbench.types import SUPPORTED, Batch, Checked, Verify
 
 
 def local_first(local: Verify, judge: Verify) -> Verify:
-    """Return a function that labels claims by `local`, then the correct ones again by `judge`.
+    """Return a function that labels claims by `local`, then the correct claims again by `judge`.
 
     The local verifier often accepts a wrong relation between the right names; a language model does
     not. If `judge` fails on a claim, the verdict has an error and no label. The informativeness

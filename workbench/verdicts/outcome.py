@@ -11,13 +11,14 @@ def outcome(require_box: bool | None = False) -> Verify:
 
     The rules of `workbench.text` compare the final answer with the gold answers.
 
-    * An abstention is `uncertain`, whatever the gold answer *(ours)*.
-    * An answer that agrees with a gold answer is `correct`, and so is "invalid question" if the
-      premise is false.
-    * Any other answer is `incorrect`, and so is a missing or retracted one.
-    * If the question has no gold answers, the verdict has an error.
+    * `uncertain`: an abstention, whatever the gold answer *(ours)*
+    * `correct`: an answer that agrees with a gold answer; "invalid question" if the premise is
+      false
+    * `incorrect`: any other answer, and a missing or retracted answer
 
-    `p` is the probability that a person accepts the answer (`workbench.text.probability`).
+    If the question has no gold answers, the verdict has an error. `p` is the probability that a
+    person accepts the answer (`workbench.text.probability`). It is None if no comparison was
+    needed.
 
     Args:
         require_box: if True, accept an answer only in `\boxed{}`. None means True for questions
@@ -36,10 +37,13 @@ def committed_answer(response: Response, require_box: bool | None) -> str | None
 
 
 def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
-    """Return the verdict on a final answer that needs no comparison with gold answers, else None.
+    """Return the verdict on a final answer that needs no comparison with the gold answers.
 
-    A missing or retracted final answer is incorrect, and an abstention is uncertain. If the
-    question has no gold answers, the verdict has an error.
+    * The question has no gold answers: the verdict has an error.
+    * The final answer is missing or retracted: incorrect.
+    * The final answer is an abstention: uncertain.
+
+    Otherwise, the result is None. For `require_box`, see `outcome`.
     """
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:

@@ -64,8 +64,8 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 def by_table(fact: Verify) -> Verify:
     """Return a function that labels claims by the table of real facts, if the table can decide.
 
-    All other claims keep the label of the check `fact`. Informativeness and passages always come
-    from `fact`.
+    If the table cannot decide, a claim keeps the label of the check `fact`. Informativeness and
+    passages always come from `fact`.
     """
     return lambda batch: [
         replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))

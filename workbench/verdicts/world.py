@@ -1,4 +1,7 @@
-"""Check claims by the facts of the closed world: exact for all text that its parser can read."""
+"""Check claims by the facts of the closed world, without a language model.
+
+The verdicts are exact for all text that the world's parser can read.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,12 +39,14 @@ def world_facts(world: World) -> Verify:
     """Return a function that labels claims by the facts of the closed world (`aspect="fact"`).
 
     A claim that is not a fact of the world is wrong. Its informativeness, from 1 to 5, is the
-    highest importance of its facts. A claim about another subject than the question's, or a
-    repetition within a section, gets 1 *(ours)*. It also gets a verdict with `aspect="subject"` and
-    the label "other" (another subject) or "asked" (repetition).
+    highest importance of the facts that it states.
 
-    If the question's `meta["evidence"]` is "passages", claims are compared with its passages
-    instead. A claim that they neither state nor contradict is then vague.
+    A claim is irrelevant if it is about another subject than the question, or repeats a claim of
+    its section *(ours)*. Its informativeness is 1. It also gets a verdict with `aspect="subject"`
+    and the label "other" (another subject) or "asked" (repetition).
+
+    If the question's `meta["evidence"]` is "passages", claims are compared with the question's
+    passages instead. A claim that the passages neither state nor contradict is then vague.
     """
 
     def verdicts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
@@ -56,21 +61,25 @@ def world_facts(world: World) -> Verify:
 def world_checklist(world: World) -> Verify:
     """Return a function that labels checklist items by the answer (`aspect="checklist"`).
 
-    An item states a fact: subject, relation and object. It is consistent if the answer states the
-    same fact, contradictory if the answer states another object, and missing otherwise. If the
-    answer states both objects, the item is contradictory *(ours)*. The items are the question's
-    checklist or, if it has none, those of `world_checklist_items`. The verdicts have the targets
-    "item:0", "item:1", ….
+    An item states a fact: subject, relation and object. Its label is one of these:
+
+    * consistent: the answer states the same fact.
+    * contradictory: the answer states another object, alone or together with the right one
+      *(ours)*.
+    * missing: the answer states no object.
+
+    The items are the question's checklist or, if it has none, those of `world_checklist_items`. The
+    verdicts have the targets "item:0", "item:1", ….
     """
     return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Return a function that labels each claim of an answer by the whole checklist.
+    """Return a function that labels each claim of an answer by the question's whole checklist.
 
-    A claim is consistent if the checklist states the same fact, contradictory if it states another
-    object, and missing otherwise. The verdicts have `aspect="checklist"` and the targets
-    "claim:ID".
+    A claim is consistent if the checklist states the same fact, contradictory if the checklist
+    states another object, and missing otherwise. The verdicts have `aspect="checklist"` and the
+    targets "claim:ID".
     """
     return _each_row(world, _claims)
 
@@ -87,8 +96,8 @@ def world_reasoning(world: World) -> Verify:
 def world_boundary(world: World) -> Verify:
     """Return a function that labels questions "known" or "unknown" (`aspect="out_of_knowledge"`).
 
-    A question is "unknown" if it needs a fact that is in no pre-training document of the world. The
-    label is exact for policies trained on these documents. A question that is not of this world
+    A question is "unknown" if it needs a fact that no pre-training document of the world states.
+    The label is exact for policies trained on these documents. A question that is not of this world
     gets a verdict with an error.
     """
     return _each_row(world, _boundary)
@@ -104,9 +113,9 @@ def _each_row(
 def world_question(world: World, question: Question) -> Question:
     """Return a question with the world's gold answers, kind, title and checklist added.
 
-    Values that the question already has are kept. A question is recognised by its text or, if it is
-    about a single fact, by another wording of the world. Any other question only gets a title: the
-    entities in its text.
+    Values that the question already has are kept. A question of the world is recognised by its
+    text. If it is about a single fact, its other wordings are recognised too. Any other question
+    only gets a title: the entities in its text.
     """
     known = _questions_by_text(world).get(_plain(question.text))
     if known is None:

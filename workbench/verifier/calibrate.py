@@ -24,7 +24,7 @@ COST = ((0.0, 1.0, 2.0), (2.0, 1.0, 0.0), (1.0, 0.0, 1.0))
 
 
 def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
-    """Return `verifier.settings` with temperature and thresholds fitted on labelled pairs."""
+    """Fit a verifier's temperature and thresholds on labelled pairs; return the new settings."""
     import torch
 
     scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()  # N rows
@@ -35,9 +35,10 @@ def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
 
 
 def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
-    """Return the T > 0 that minimises the negative log-likelihood of `softmax(scores / T)`.
+    """Return the temperature T > 0 that fits `softmax(scores / T)` best to the gold classes.
 
-    Source: Guo et al., arXiv 1706.04599, section 4.2. The loss has one minimum in 1/T.
+    It minimises the negative log-likelihood, which has one minimum in 1/T. Source: Guo et al.,
+    arXiv 1706.04599, section 4.2.
 
     Args:
         scores: raw scores of the classes (N, 3).
@@ -55,12 +56,14 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 
 
 def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settings:
-    """Return `settings` with fitted thresholds.
+    """Fit the thresholds of a verifier, and return `settings` with them.
 
-    `support` and `contradict` minimise the cost of wrong labels (`COST`); each class has the same
-    weight. `split`, from .2 to .5, maximises the balanced accuracy of "supported or not".
+    * `support` and `contradict` minimise the cost of wrong labels (`COST`). Each class has the same
+      weight.
+    * `split`, from .2 to .5, maximises the balanced accuracy of "supported or not".
 
     Args:
+        settings: the settings to change.
         p_NK: probabilities of the three classes, in the order of `LABELS`, for each of N rows.
         gold_N: indices of the gold classes.
     """
@@ -90,8 +93,8 @@ def reliability(
 ) -> JsonObject:
     """Return the expected calibration error ("ece") over 10 equal-width bins, and the "bins".
 
-    ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2). A bin is
-    `{"low", "high", "n", "confidence", "accuracy"}`; empty bins are left out.
+    ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., arXiv 1706.04599, section 2). A
+    bin is `{"low", "high", "n", "confidence", "accuracy"}`; empty bins are left out.
 
     Args:
         confidence: the probability of each of n predictions.

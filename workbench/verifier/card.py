@@ -21,10 +21,13 @@ SPEED_ROWS = 512
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
     """Fit a classifier's temperature and thresholds on `data`, and measure it on the same rows.
 
-    Return the card, which is also written to `out/card.json`. `--verifier` accepts this folder.
+    Returns the card with settings and measurements, which is also written to `out/card.json`. The
+    option `--verifier` accepts the folder `out`.
 
     Args:
+        verifier: the classifier, with its uncalibrated settings.
         data: a file of labelled pairs, see `read_rows`.
+        out: the folder to write.
         threads: number of CPU threads.
     """
     rows = with_known_labels(read_rows(data), verifier)

@@ -20,15 +20,16 @@ CLAIM_LABELS = ("correct", "vague", "wrong")
 def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> JsonObject:
     """Return the accuracy, calibration and speed of a verifier on labelled pairs.
 
-    Long evidence is read in windows, as in `Verifier.check`. The keys of the result are:
+    Long evidence is read in windows, as in `Verifier.check`. The result has these keys:
 
-    * "n" (pairs), "accuracy", "balanced_accuracy" (mean recall of the classes);
-    * "support": balanced accuracy and AUROC of "supported or not" by p(support);
-    * "by_source": the values above for each source; "by_class": recall and precision;
-    * "confusion": number of pairs by gold class and predicted class;
-    * "labels": number of pairs by gold class and label (correct, vague, wrong);
-    * "calibration" and "support_calibration" (see `reliability`);
-    * "windows" (number read), "seconds", "claims_per_second".
+    * "n" (number of pairs), "accuracy", "balanced_accuracy" (mean recall of the classes)
+    * "support": balanced accuracy and AUROC of "supported or not" by p(support)
+    * "by_source": the values above for each source
+    * "by_class": recall and precision of each class
+    * "confusion": number of pairs by gold class and predicted class
+    * "labels": number of pairs by gold class and label (correct, vague, wrong)
+    * "calibration" and "support_calibration": see `reliability`
+    * "windows" (number read), "seconds", "claims_per_second"
     """
     import numpy as np
     from sklearn.metrics import recall_score

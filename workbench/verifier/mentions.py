@@ -3,8 +3,9 @@
     evidence = Mentions(["The bridge opened in 1931."])
     objections("The bridge opened in 1932.", evidence)   # [("number", "1932")]
 
-The rules *(ours)* read English only. They make no objection in doubtful cases, but still object to
-some claims that people label as supported. Their time is linear in the length of the texts.
+The rules *(ours)* read English only. In doubtful cases they make no objection. Nevertheless, they
+object to some claims that people label as supported. Their time is linear in the length of the
+texts.
 """
 
 from collections.abc import Sequence
@@ -27,10 +28,10 @@ class Mentions:
 
 
 def objections(claim: str, evidence: Mentions) -> list[Objection]:
-    """Return the numbers and names that `claim` asserts and the evidence does not mention.
+    """Return the numbers and names that a claim contains and its evidence does not mention.
 
-    Each is a pair such as ("number", "1932") or ("name", "Osk"); at most three of each kind are
-    returned. A claim in another language than English has no objections.
+    Each objection is a pair such as ("number", "1932") or ("name", "Osk"). At most three of each
+    kind are returned. A claim in another language than English has no objections.
     """
     tokens = tokenize(claim)
     if not is_english(tokens):

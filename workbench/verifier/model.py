@@ -1,8 +1,9 @@
-"""The cross-encoder: the packaged MiniLM with a three-way head, stored as a small adapter.
+"""The model of the local verifier: a MiniLM cross-encoder with a head for three classes.
 
-The adapter holds the difference from the packaged weights in fp16. The difference of a linear layer
-is stored as two low-rank factors (truncated singular value decomposition, Eckart & Young 1936).
-Small tensors are stored whole.
+The packaged MiniLM weights and a small adapter give its weights. The adapter stores the difference
+from the packaged weights in fp16. For a linear layer, the difference is stored as two low-rank
+factors (truncated singular value decomposition, Eckart & Young 1936). Small tensors are stored
+whole.
 """
 
 from __future__ import annotations
@@ -65,11 +66,15 @@ def new_model() -> torch.nn.ModuleDict:
 
 
 def logits(model: torch.nn.ModuleDict, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Return the raw scores (B, 3) of a batch of B pairs from `collate`, in the order of `LABELS`.
+    """Return the raw class scores (B, 3) of B encoded pairs, in the order of `LABELS`.
 
     The head reads the [CLS] state, the mean states u of the premise and v of the claim, |u − v|,
     and the elementwise product u · v. The packaged weights were trained on such means (Reimers &
     Gurevych, arXiv 1908.10084).
+
+    Args:
+        model: the cross-encoder, from `new_model` or `expand`.
+        batch: the encoded pairs, from `collate`.
     """
     import torch
 
@@ -123,9 +128,10 @@ class Encoder:
 
 
 def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
-    """Pad B encoded pairs to the longest; return the inputs of the encoder, each (B, T).
+    """Pad B encoded pairs to the longest one, with T tokens; return the inputs of the encoder.
 
-    The keys are `input_ids`, `token_type_ids` and `attention_mask`.
+    Each input has the shape (B, T). The keys are `input_ids`, `token_type_ids` and
+    `attention_mask`.
     """
     import torch
 
@@ -142,10 +148,12 @@ def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
 
 
 def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
-    """Return the cross-encoder with an adapter added to the packaged weights, for inference.
+    """Return the cross-encoder for inference: the packaged weights with an adapter added.
 
-    In the adapter `small`, the change of a linear layer NAME is `NAME.up` (out, rank) @ `NAME.down`
-    (rank, in). The change of any other tensor is stored whole, and so are the head's weights.
+    Args:
+        small: the adapter. The change of a linear layer NAME is the product `NAME.up` (out, rank) @
+            `NAME.down` (rank, in). The change of any other tensor is stored whole. For the head,
+            the adapter has the weights themselves.
 
     Raises:
         WorkbenchError: the tensors do not fit this version of the model.

@@ -1,11 +1,12 @@
-"""Use another model as the verifier: a sequence classifier for entailment, local or on the hub.
+"""Use another model as the verifier: an entailment classifier in a folder or on the hub.
 
     verifier = choose_verifier("cross-encoder/nli-deberta-v3-base")  # not calibrated
     # workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl --out FOLDER
     verifier = choose_verifier("FOLDER")  # with its temperature and thresholds
 
-Three-way (entailment, neutral, contradiction) and two-way models (supported or not) work; the order
-of classes is read from `id2label`. Only safetensors weights are loaded, and no model code is run.
+A model may have three classes (entailment, neutral, contradiction) or two (supported or not). The
+order of the classes is read from `id2label`. Only safetensors weights are loaded, and no code of
+the model is run.
 """
 
 from __future__ import annotations
@@ -51,12 +52,13 @@ UNSUPPORTED = re.compile(
 
 
 def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
-    """Return the columns of the classes support, contradict and neutral in a model's output.
+    """Return the columns of the classes (support, contradict, neutral) in a model's output.
 
-    For a two-way model, contradict is None, and neutral is the class other than support.
+    For a model with two classes, contradict is None, and neutral is the class other than support.
 
     Args:
         names: the model's class names in column order; common spellings are recognised.
+        model: the model's name, for the error message.
 
     Raises:
         WorkbenchError: the names do not identify the classes, such as "LABEL_0".
@@ -103,11 +105,12 @@ class _WordPieces(Encoder):
 
 
 class NamedVerifier(Verifier):
-    """A transformers classifier as a verifier.
+    """A transformers classifier, used as the verifier.
 
-    A two-way model has p(contradict) = 0. It labels a claim wrong only if there is an objection: a
-    number or name that the evidence lacks. Unlike the shipped verifier, a named model reads denials
-    ("was not born") as they are.
+    * A model with two classes has p(contradict) = 0. It labels a claim wrong only if there is an
+      objection: a number or name that the evidence lacks.
+    * A claim with a denial ("was not born") is given to the model unchanged. For the shipped
+      verifier, it is converted to the denied statement.
     """
 
     def __init__(
@@ -124,9 +127,10 @@ class NamedVerifier(Verifier):
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
     def scores(self, pairs: Pairs) -> torch.Tensor:
-        """Return raw scores (pairs, 3), in the order of `LABELS`; long premises are truncated.
+        """Return the raw scores (number of pairs, 3), in the order of `LABELS`.
 
-        A class that the model lacks gets the score `NEVER`, which makes its probability 0.
+        Long premises are truncated. A class that the model lacks gets the score `NEVER`, which
+        makes its probability 0.
         """
         import torch
 
@@ -253,7 +257,10 @@ def load_named(
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """Return the rows, with the label "neutral" in place of "contradict" for a two-way model."""
+    """Return the rows with only the labels that a verifier has.
+
+    For a model with two classes, "contradict" is replaced by "neutral".
+    """
     neutral = LABELS.index("neutral")
     known = {LABELS.index(name) for name in verifier.labels}
     return [row if row.label in known else replace(row, label=neutral) for row in rows]

@@ -1,8 +1,8 @@
 """Find names of a claim that its evidence does not mention *(ours)*.
 
-A name is missing if the evidence has no word of it in any form. Acronyms count as forms of a name,
-and the name of a people as a form of its country. For a person, the surname in the evidence is
-enough, unless it occurs only with other given names.
+A name is missing if the evidence has none of its words in any form. Acronyms are forms of a name,
+and the name of a people is a form of its country. For a person, it is enough if the evidence has
+the surname, unless the surname occurs only with other given names.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 @dataclass
 class Names:
-    """The words of the evidence, and parts of its names such as acronyms; see `names_of`."""
+    """The words of the evidence, and properties of the names in it, such as their acronyms."""
 
     words: set[str] = field(default_factory=set)
     stems: set[str] = field(default_factory=set)  # first `STEM` letters of capitalised words
@@ -50,7 +50,7 @@ class Names:
 
 
 def names_of(texts: Iterable[Sequence[Token]]) -> Names:
-    """Collect the names and words of tokenised texts."""
+    """Return the names and words of the evidence, which is given as tokenised texts."""
     names = Names()
     for tokens in texts:
         names.words.update(token.word for token in tokens)

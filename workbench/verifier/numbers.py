@@ -1,7 +1,8 @@
 """Find numbers, dates and years of a claim that its evidence does not mention *(ours)*.
 
-The entailment model often ignores digits, so this rule compares values. It accepts rounding,
-bounds ("over 100"), counts of listed things, and doubtful cases. It does not convert units.
+The entailment model often ignores digits. Therefore this rule compares the values of numbers. It
+accepts rounding, bounds ("over 100"), counts of listed things, and doubtful cases. It does not
+convert units.
 """
 
 from bisect import bisect_left
@@ -31,7 +32,7 @@ class Numbers:
 
 
 def numbers_of(texts: Iterable[Sequence[Token]]) -> Numbers:
-    """Collect the numbers and dates of tokenised texts."""
+    """Return the numbers and dates of the evidence, which is given as tokenised texts."""
     numbers = Numbers()
     for tokens in texts:
         for i, token in enumerate(tokens):

@@ -1,10 +1,13 @@
 """Convert a claim to the text that the verifier's model compares with the evidence *(ours)*.
 
-The model labels nearly every denial a contradiction. For a simple denial ("X was not born in Y"),
-the denied statement ("X was born in Y") is checked instead. The claim's p(support) is then the
-statement's p(contradict). If only a part of a claim denies something ("He was born in Oslo and
-never married"), the claim itself is checked, and a contradiction does not count. Other denials, and
-languages other than English, are not checked; `Reading.unread` gives the reason.
+The model labels nearly every denial a contradiction. Therefore denials are converted:
+
+* A simple denial ("X was not born in Y"): the denied statement ("X was born in Y") is compared. Its
+  p(contradict) is the claim's p(support).
+* A denial in a part of a claim ("He was born in Oslo and never married"): the claim itself is
+  compared, and a contradiction does not count.
+* Any other denial is not compared. Neither are claims in other languages than English.
+  `Reading.unread` gives the reason.
 """
 
 import re
@@ -66,7 +69,7 @@ _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
 
 class Reading(NamedTuple):
-    """A claim in the form in which the model checks it: `text` is compared with the evidence.
+    """The text that the model compares with the evidence to check a claim.
 
     "Bell was not born in Rome" becomes `text` "Bell was born in Rome" with `denied` set.
     """
@@ -78,7 +81,7 @@ class Reading(NamedTuple):
 
 
 def read_plain(claim: str) -> Reading:
-    """Return the reading of a claim for a model of any language: its text without markup.
+    """Convert a claim to a `Reading` for a model of any language: remove the markup.
 
     Circular claims, and claims that only instruct the judge, are marked as `unread`.
     """
@@ -101,7 +104,7 @@ def is_circular(text: str) -> bool:
 
 
 def read_claim(claim: str) -> Reading:
-    """Return the reading of a claim for the shipped model, which needs English without denials."""
+    """Convert a claim to a `Reading` for the shipped model, which needs English without denials."""
     reading = read_plain(claim)
     if not reading.unread and not is_english(tokenize(reading.text)):
         return reading._replace(unread="language")
@@ -109,10 +112,10 @@ def read_claim(claim: str) -> Reading:
 
 
 def read_denial(claim: str) -> Reading:
-    """Return the reading of an English claim: the statement that it denies, or the claim itself.
+    """Convert an English claim to a `Reading`: the statement that it denies, or the claim itself.
 
-    "X was not born in Y" → "X was born in Y", with `denied` set. If a denial cannot be
-    converted, for example because it has several clauses, `partial` or `unread` is set.
+    "X was not born in Y" → "X was born in Y", with `denied` set. If a denial cannot be converted,
+    for example because it has several clauses, `partial` or `unread` is set.
     """
     if _CALLED_FALSE.match(claim):
         return Reading(claim, unread="denial")
@@ -151,7 +154,10 @@ def _denials(text: str) -> list[re.Match[str]]:
 
 
 def joined_values(claim: str) -> list[str]:
-    """Return the values after prepositions: "won in Physics in 1911" → ["Physics", "1911"]."""
+    """Return the values after the prepositions of a claim.
+
+    "won in Physics in 1911" → ["Physics", "1911"]
+    """
     return list(dict.fromkeys(_VALUE.findall(claim)))
 
 

@@ -49,15 +49,17 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Temperature and thresholds fitted on labelled pairs, and the limits for long evidence.
+    """The fitted temperature and thresholds of a verifier, and its limits for long evidence.
 
-    The larger one of p(support) and p(contradict) decides. A claim is labelled `correct` if
-    p(support) ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`.
+    A claim is labelled by the larger of p(support) and p(contradict). It is `correct` if p(support)
+    ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`.
 
     Attributes:
         temperature: divides the scores (Guo et al., arXiv 1706.04599).
+        support, contradict: the thresholds of the labels `correct` and `wrong`.
         split: threshold of p(support) for the two-way decision "supported or not".
         window: size of a window in word pieces; consecutive windows overlap by half.
+        pool: how the probabilities of several windows are combined, a key of `POOLS`.
         max_length: maximum length of a pair (premise and claim) in word pieces.
     """
 
@@ -72,13 +74,17 @@ class Settings:
 
 @dataclass(frozen=True)
 class Entailment:
-    """The result for one claim: its probabilities, the deciding window and the objections.
+    """The result of checking one claim: its probabilities, the deciding window and the objections.
+
+    A window is a part of a passage.
 
     Attributes:
-        passage: index of the deciding passage in the list of passages; None if no window was read.
+        support, contradict, neutral: the probabilities of the three classes.
+        passage: index of the passage with the deciding window; None if no window was read.
         span: characters of the deciding window in this passage; None if no window was read.
         windows: number of windows read.
-        unread: why the claim was not compared, a key of `REASONS`; "" if it was.
+        objections: numbers and names of the claim that the passages do not mention.
+        unread: why the claim was not compared, a key of `REASONS`; "" if it was compared.
     """
 
     support: float
@@ -95,7 +101,8 @@ class Entailment:
 class Window:
     """A part of a passage: characters `start` to `end` of its text.
 
-    `passage` is the index of the passage. `premise` is the title of the passage and this part.
+    `passage` is the index of the passage. `premise` is the text that the model reads: the title of
+    the passage and this part.
     """
 
     passage: int
@@ -107,9 +114,12 @@ class Window:
 class Verifier:
     """A cross-encoder with its settings (see `load_verifier`).
 
-    The function `read` converts a claim to the text that is checked. `preprocess` removes
-    instructions from this text. The model then compares it with the evidence, and `object_to`
-    returns the objections.
+    A claim is checked in four steps:
+
+    * `read` converts the claim to the text that is checked.
+    * `preprocess` removes instructions to the judge from this text.
+    * The model compares the text with the evidence.
+    * `object_to` returns the objections: numbers and names that the evidence does not mention.
     """
 
     def __init__(
@@ -128,7 +138,7 @@ class Verifier:
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
     def scores(self, pairs: Pairs) -> "torch.Tensor":
-        """Return uncalibrated scores (pairs, 3), with the columns in the order of `LABELS`.
+        """Return uncalibrated scores (number of pairs, 3), with columns in the order of `LABELS`.
 
         Instructions to the judge are removed from the claims first.
         """
@@ -156,18 +166,22 @@ class Verifier:
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Passages) -> Entailment:
-        """Check one claim against its passages and return the result; see `check_all`."""
+        """Check one claim against its passages, and return the result (see `check_all`)."""
         return self.check_all([(claim, passages)])[0]
 
     def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
-        """Check each (claim, its passages), and return the results in order.
+        """Check each claim against its passages, and return the results in order.
 
         * A passage is read in windows of whole sentences. By default, the window with the highest
           p(support) or p(contradict) decides, and other windows have no effect; see `POOLS`.
-        * Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`.
+        * An objection (`workbench.verifier.mentions`) limits p(support) to a value below
+          `Settings.split`.
         * The p(support) of a denial is the p(contradict) of the denied statement.
-        * Claims without passages, and claims that cannot be read (`workbench.verifier.reading`),
-          are neutral.
+        * The result is neutral for a claim without passages, and for a claim that cannot be read
+          (`workbench.verifier.reading`).
+
+        Args:
+            claims: pairs of a claim and its passages.
         """
         # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
@@ -327,8 +341,12 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
 def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
     """Return the folder and the settings of a verifier without loading its weights.
 
+    Args:
+        path: a folder with `card.json` and an adapter; None: the shipped verifier.
+
     Raises:
-        WorkbenchError: as in `load_verifier`.
+        WorkbenchError: the packaged weights are not installed, the folder has no verifier, or the
+            verifier needs other base weights.
     """
     base_folder()  # first, so that a missing package is reported before other problems
     folder = Path(path) if path is not None else SHIPPED
@@ -373,7 +391,11 @@ def read_tensors(file: Path) -> "dict[str, torch.Tensor]":
 
 
 def read_settings(stored: JsonMapping) -> Settings:
-    """Convert the settings of a card to `Settings`; raise KeyError if one is missing or unknown."""
+    """Convert the settings in a verifier's card to `Settings`.
+
+    Raises:
+        KeyError: a setting is missing or unknown.
+    """
     names = {setting.name for setting in fields(Settings)}
     if set(stored) != names:
         raise KeyError(f"missing or unknown settings {sorted(set(stored) ^ names)}")
