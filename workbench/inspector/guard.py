@@ -65,7 +65,11 @@ def guard(app: App, names: Sequence[str] = ()) -> App:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": refusal[1]})
         else:
-            await _refuse(send, *refusal)
+            from starlette.responses import PlainTextResponse
+
+            status, words = refusal
+            answer = PlainTextResponse(f"{words}\n", status, {"connection": "close"})
+            await answer(scope, receive, send)
 
     return guarded
 
@@ -136,14 +140,3 @@ def _header(scope: Scope, name: bytes) -> list[str]:
         for key, value in scope["headers"]
         if key.lower() == name
     ]
-
-
-async def _refuse(send: Send, status: int, words: str) -> None:
-    body = f"{words}\n".encode()
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
