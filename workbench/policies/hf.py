@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.policies.decode import Prompt, decode, plain_model
+from workbench.policies.decode import Decoding, Prompt, forward_function, plain_model
 from workbench.policies.generate import Completion, Sampling
 from workbench.util.grouping import split_batches
 
@@ -57,12 +57,13 @@ def complete(
         torch.no_grad(),
     ):
         torch.manual_seed(how.seed)
-        plain = plain_model(model)
-        engine = by_generate if plain is None else decode
         size = how.batch_size or default_rows(sum(p.numel() for p in model.parameters()))
-        completions = engine(
-            model if plain is None else plain, pad, sorted_prompts, stop_ids, how, size
-        )
+        if (plain := plain_model(model)) is None:
+            completions = by_generate(model, pad, sorted_prompts, stop_ids, how, size)
+        else:
+            forward = forward_function(plain, pad)
+            decoding = Decoding(forward, plain.config, sorted_prompts, stop_ids, how)
+            completions = decoding.run(size)
         sampled = dict(zip(order, completions, strict=True))
         for batch in split_batches(order, SCORED) if how.logprobs else ():
             pairs = [(prompts[index], sampled[index]) for index in batch]
