@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.policies.decode import Decoding, Prompt, forward_function, plain_model
@@ -165,10 +166,9 @@ def padded(
     The padding is on the left if `left` is True, otherwise on the right.
     """
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-    width = max(map(len, rows))
-    ids, mask = (torch.full((len(rows), width), value) for value in (pad, 0))
-    for row, own in enumerate(rows):
-        columns = slice(width - len(own), None) if left else slice(len(own))
-        ids[row, columns], mask[row, columns] = torch.tensor(own), 1
-    return ids.to(device), mask.to(device)
+    pad_rows = partial(pad_sequence, batch_first=True, padding_side="left" if left else "right")
+    ids = [torch.tensor(row, dtype=torch.long) for row in rows]
+    mask = [torch.ones_like(row) for row in ids]
+    return pad_rows(ids, padding_value=pad).to(device), pad_rows(mask).to(device)
