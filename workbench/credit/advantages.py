@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from itertools import accumulate
+from statistics import fmean
 
 from workbench.credit.attribute import LARGEST, tokens_of
 from workbench.types import Feedback, WorkbenchError
@@ -299,7 +300,7 @@ def _moments(values: Sequence[float]) -> tuple[float, float]:
     # the computed mean of equal numbers could differ from them in the last bit
     if min(values) == max(values):
         return values[0], 0.0
-    mean = math.fsum(values) / len(values)
+    mean = fmean(values)
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
