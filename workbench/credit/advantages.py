@@ -259,7 +259,7 @@ def advantages(
 
 
 def batch_advantages(
-    groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group
+    groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator
 ) -> list[Advantages]:
     """Return the token advantages of each group of a batch, for the reward of `method`.
 

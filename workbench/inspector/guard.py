@@ -50,7 +50,7 @@ def allowed(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
-def guard(app: App, names: Sequence[str] = ()) -> App:
+def guard(app: App, names: Sequence[str]) -> App:
     """Return an ASGI app that passes only the page's own requests to `app`.
 
     Requests with another `Host` or `Origin` are refused. The page's own hosts are 127.0.0.1,

@@ -35,8 +35,8 @@ def open_claims(extraction: Claims) -> tuple[Claim, ...]:
 
 def retrieve(
     pairs: Sequence[tuple[Response, Claim]],
-    search: Search | None = None,
-    k: int = 5,
+    search: Search | None,
+    k: int,
     narrow: bool = True,
 ) -> list[Evidence]:
     """Return a list of passages to compare with the claim, for each (response, claim) pair.
