@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from itertools import accumulate
+from statistics import fmean
 
 from workbench.credit.attribute import LARGEST, tokens_of
 from workbench.types import Feedback, WorkbenchError
@@ -263,7 +264,7 @@ def advantages(
 
 
 def batch_advantages(
-    groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator = group
+    groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator
 ) -> list[Advantages]:
     """Return the token advantages of a batch of groups; a group has the responses to one prompt.
 
@@ -311,7 +312,7 @@ def _moments(values: Sequence[float]) -> tuple[float, float]:
     # the computed mean of equal numbers could differ from them in the last bit
     if min(values) == max(values):
         return values[0], 0.0
-    mean = math.fsum(values) / len(values)
+    mean = fmean(values)
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 

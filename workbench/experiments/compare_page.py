@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from string import Template
 
 from workbench.metrics import RATES
 from workbench.metrics.marks import NOT_SHARES
 from workbench.metrics.plots import learning_curves, outcomes_by_tier, precision_and_recall
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import read_json
-from workbench.types import JsonMapping, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 TEMPLATE = Path(__file__).with_name("compare_page.html")
 # metrics that the page shows at first, if a row has them; it also shows recall@K and F1@K
@@ -33,24 +32,18 @@ def write_page(result: JsonMapping, out: Path) -> None:
     Raises:
         WorkbenchError: the file cannot be written.
     """
+    from jinja2 import Template
+
     rows = result["rows"]
     sets = dict.fromkeys(key for row in rows for key in row["metrics"])
-    tables = [_table(key, rows, result) for key in sets]
+    tables = [_questions(key, rows) for key in sets]
     if paired := _paired(result):
         tables.insert(1, paired)
-    tables += [_settings(result["differences"])] if result["differences"] else []
-    names = [row["name"] for row in rows]
-    page = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
-        title=f"Comparison of {len(rows)} rows",
-        about=(
-            "A row is a policy; runs that differ only in their seed are one row. Shares are in"
-            " percent, with 95 % intervals over questions and seeds; figures by tier or step show"
-            " the first seed. Rows: "
-            + ", ".join(f"<code>{escape(name)}</code>" for name in names)
-            + "."
-        ),
-        tables="\n".join(tables),
-        figures="\n".join(_figures(rows)),
+    page = Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True).render(
+        names=[row["name"] for row in rows],
+        tables=tables,
+        settings=result["differences"],
+        figures=_figures(rows),
     )
     try:
         out.write_text(page, encoding="utf-8")
@@ -60,29 +53,39 @@ def write_page(result: JsonMapping, out: Path) -> None:
         ) from error
 
 
-def _table(key: str, rows: Sequence[JsonMapping], result: JsonMapping) -> str:
-    """Return the HTML table of the question set `key`: a row for each policy, with its cost."""
+def _questions(key: str, rows: Sequence[JsonMapping]) -> JsonObject:
+    """Return the table of the question set `key`: a row for each policy, with its cost."""
     cells = {}
     for row in rows:
         if key in row["metrics"]:
             cost = {} if "before" in key else row["cost"]
             costs = {name: {"value": value} for name, value in cost.items()}
             cells[row["name"]] = {**row["metrics"][key], **costs}
-    columns = _columns(cells.values())
-    shown = [name for name in columns if name in SHOWN or "@" in name]
-    best = {name: _best(name, cells) for name in columns}
-    head = "".join(
-        f'<th class="{"" if name in shown else "more"}">{escape(name)}</th>' for name in columns
-    )
+    best = {name: _best(name, cells) for metrics in cells.values() for name in metrics}
     paths = {row["name"]: row["runs"][0] for row in rows}
-    lines = [
-        f'<td title="workbench inspect --run {escape(paths[name])}">{escape(name)}</td>'
-        + "".join(
-            _cell(column, metrics.get(column), best[column], column in shown) for column in columns
-        )
-        for name, metrics in cells.items()
-    ]
-    return _html(f"Questions: {key}", f"<th>row</th>{head}", lines)
+    return {**_table(f"Questions: {key}", cells, best), "paths": paths}
+
+
+def _table(
+    title: str, metrics: Mapping[str, JsonMapping], best: Mapping[str, float | None]
+) -> JsonObject:
+    """Return a table for the template, with a row of cells for each policy.
+
+    `best` is the best value of a column. Columns that are not shown at first have the class "more".
+    """
+    columns = _columns(metrics.values())
+    return {
+        "title": title,
+        "columns": {name: "" if _is_shown(name) else "more" for name in columns},
+        "rows": {
+            name: {column: _cell(column, cell, best.get(column)) for column, cell in own.items()}
+            for name, own in metrics.items()
+        },
+    }
+
+
+def _is_shown(name: str) -> bool:
+    return name in SHOWN or "@" in name
 
 
 def _columns(tables: Iterable[JsonMapping]) -> list[str]:
@@ -102,61 +105,31 @@ def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
     return min(values) if name in LOW_IS_BEST else max(values)
 
 
-def _cell(name: str, cell: JsonMapping | None, best: float | None, shown: bool) -> str:
-    if cell is None:
-        return f'<td class="{"" if shown else "more"}">–</td>'
+def _cell(name: str, cell: JsonMapping, best: float | None) -> JsonObject:
     share = name not in (*NOT_SHARES, *COSTS)
     digits, scale = (1, 100) if share else (0 if abs(cell["value"]) > 100 else 1, 1)
-    value, *bounds = (
+    text, *bounds = (
         f"{scale * cell[key]:,.{digits}f}"
         for key in ("value", "low", "high")
         if cell.get(key) is not None
     )
-    interval = f"<small>[{', '.join(bounds)}]</small>" if bounds else ""
-    classes = f"{'' if shown else 'more '}{'best' if cell['value'] == best else ''}".strip()
-    return f'<td class="{classes}" data-value="{cell["value"]}">{value}{interval}</td>'
+    value = cell["value"]
+    return {"text": text, "bounds": bounds, "value": value, "best": value == best}
 
 
-def _paired(result: JsonMapping) -> str:
-    """Return the HTML table of paired differences to the baseline; "" without differences."""
+def _paired(result: JsonMapping) -> JsonObject | None:
+    """Return the table of paired differences to the baseline; None without differences."""
     pairs = {
-        name: tests for name, tests in result.get("paired", {}).items() if "reason" not in tests
+        name: {
+            column: {**test, "value": test["diff"]}
+            for column, test in tests.items()
+            if _is_shown(column)
+        }
+        for name, tests in result.get("paired", {}).items()
+        if "reason" not in tests
     }
-    columns = [name for name in _columns(pairs.values()) if name in SHOWN or "@" in name]
-    lines = [
-        f"<td>{escape(name)}</td>"
-        + "".join(
-            _cell(column, {**tests[column], "value": tests[column]["diff"]}, None, shown=True)
-            if column in tests
-            else "<td>–</td>"
-            for column in columns
-        )
-        for name, tests in pairs.items()
-    ]
     title = f"Differences to {result.get('against')}, paired by question and seed"
-    return _html(title, _heads("row", *columns), lines) if columns else ""
-
-
-def _settings(differences: Mapping[str, JsonMapping]) -> str:
-    names = list(dict.fromkeys(name for values in differences.values() for name in values))
-    lines = [
-        f"<td><code>{escape(key)}</code></td>"
-        + "".join(f"<td>{escape(str(values.get(name, '')))}</td>" for name in names)
-        for key, values in differences.items()
-    ]
-    return _html("Settings that differ", _heads("setting", *names), lines)
-
-
-def _heads(*names: str) -> str:
-    return "".join(f"<th>{escape(name)}</th>" for name in names)
-
-
-def _html(title: str, head: str, lines: Sequence[str]) -> str:
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return (
-        f'<h2>{escape(title)}</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return _table(title, pairs, {}) if any(pairs.values()) else None
 
 
 def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
@@ -189,9 +162,8 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
     if curves:
         figures.append(learning_curves(curves))
     for number, figure in enumerate(figures):
-        html = figure.to_html(
+        yield figure.to_html(
             full_html=False,
             include_plotlyjs=number == 0,
             config={"responsive": True, "displayModeBar": False},
         )
-        yield f'<div class="figure">{html}</div>'

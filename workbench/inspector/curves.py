@@ -167,22 +167,23 @@ def _series(curves: Sequence[JsonMapping]) -> list[tuple[str, str, bool]]:
 
 
 def _curves(runs: Runs, name: str) -> JsonObject:
+    from pandas import Series
+
     rows = runs.rows(name)
     steps = by_step(runs.metrics(name), rows, own_method(runs, name))
     parts = [column for row in steps for column in row if column.startswith(PREFIXES)]
     names = dict.fromkeys([*(column for column, _, _ in SERIES), *parts])
     series = {column: [row.get(column) for row in steps] for column in names}
-    sums = rows.table.groupby("step")[["claims", "unplaced"]].sum()
-    counts = rows.table["step"].value_counts()
-    for place, step in enumerate(row["step"] for row in steps):
-        claims, unplaced = sums.loc[step].tolist() if step in sums.index else (0, 0)
-        count, failed = counts.get(step, 0), series["failed"][place]
-        # shares, because numbers per step depend on the batch size
-        series["unplaced"][place] = unplaced / claims if claims else None
-        series["failed"][place] = failed / count if count and failed is not None else None
+    numbers, grouped = [row["step"] for row in steps], rows.table.groupby("step")
+    sums, counts = grouped[["claims", "unplaced"]].sum(), grouped.size()
+    failed = Series(series["failed"], numbers, dtype="float64")
+    # shares, because numbers per step depend on the batch size
+    shares = {"unplaced": sums["unplaced"] / sums["claims"], "failed": failed / counts}
+    for column, values in shares.items():
+        series[column] = [finite(value) for value in values.reindex(numbers)]
     return {
         "name": name,
-        "steps": [row["step"] for row in steps],
+        "steps": numbers,
         "series": series,
         "rows": rows.total,
         "missing": rows.missing,

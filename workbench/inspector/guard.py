@@ -50,7 +50,7 @@ def allowed(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
-def guard(app: App, names: Sequence[str] = ()) -> App:
+def guard(app: App, names: Sequence[str]) -> App:
     """Return an ASGI app that passes the requests of the inspector's page to `app`.
 
     All other requests are refused. A request is passed if all these conditions hold:
@@ -68,7 +68,11 @@ def guard(app: App, names: Sequence[str] = ()) -> App:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": refusal[1]})
         else:
-            await _refuse(send, *refusal)
+            from starlette.responses import PlainTextResponse
+
+            status, words = refusal
+            answer = PlainTextResponse(f"{words}\n", status, {"connection": "close"})
+            await answer(scope, receive, send)
 
     return guarded
 
@@ -141,14 +145,3 @@ def _header(scope: Scope, name: bytes) -> list[str]:
         for key, value in scope["headers"]
         if key.lower() == name
     ]
-
-
-async def _refuse(send: Send, status: int, words: str) -> None:
-    body = f"{words}\n".encode()
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

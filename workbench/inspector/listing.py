@@ -260,16 +260,14 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
     Args:
         values: for each row, method -> reward.
     """
-    ranks: list[list[float]] = [[] for _ in values]
-    for method in {name for row in values for name in row if not is_logged(name)}:
-        distinct = sorted({value for row in values if (value := row.get(method)) is not None})
-        if len(distinct) < 2:
-            continue
-        place = {value: number / (len(distinct) - 1) for number, value in enumerate(distinct)}
-        for row, row_ranks in zip(values, ranks, strict=True):
-            if (value := row.get(method)) is not None:
-                row_ranks.append(place[value])
-    return [max(row_ranks) - min(row_ranks) if len(row_ranks) > 1 else None for row_ranks in ranks]
+    from pandas import DataFrame
+
+    rewards = DataFrame(list(values), dtype="float64")
+    rewards = rewards[[name for name in rewards if not is_logged(name)]]
+    ranks = rewards.rank(method="dense") - 1
+    ranks /= ranks.max()  # 0 / 0 for a method with equal rewards, whose ranks are then missing
+    spreads = (ranks.max(axis=1) - ranks.min(axis=1)).where(ranks.count(axis=1) > 1)
+    return [finite(spread) for spread in spreads]
 
 
 def listed_row(row: Feedback) -> JsonObject:

@@ -74,19 +74,17 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 
     Questions without a common name are in one group if other questions link them.
     """
-    groups: list[tuple[set[str], set[str]]] = []  # (names, ids of the questions with these names)
+    from networkx import Graph, connected_components
+
+    graph = Graph()  # of questions and names
     for question in sorted(questions, key=lambda question: question.id):
-        names, ids = set(facet_names(question)), {question.id}
-        shared = [group for group in groups if group[0] & names]
-        if not shared:
-            groups.append((names, ids))
-            continue
-        (all_names, all_ids), *others = shared
-        all_names.update(names, *(own for own, _ in others))
-        all_ids.update(ids, *(own for _, own in others))
-        for other in others:
-            groups.remove(other)
-    return [ids for _, ids in groups]
+        node = ("question", question.id)
+        graph.add_node(node)
+        graph.add_edges_from((node, ("name", name)) for name in facet_names(question))
+    return [
+        {text for kind, text in group if kind == "question"}
+        for group in connected_components(graph)
+    ]
 
 
 def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:

@@ -79,9 +79,7 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
     Raises:
         Unscored: there is no such verdict, or it failed.
     """
-    verdict = next(
-        (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
-    )
+    verdict = _first(verdicts, target, aspects)
     if verdict is None:
         named = " or ".join(f"'{aspect}'" for aspect in aspects if aspect)
         what = f"{named} verdict on the {target}" if named else f"verdict on the {target}"
@@ -99,11 +97,14 @@ def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
     """
     # Rewards call this for verdicts that do not change their value: if the judge failed, the
     # response has no reward.
-    verdict = next(
-        (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
-    )
+    verdict = _first(verdicts, target, aspects)
     if verdict is not None and verdict.error is not None and verdict.error.kind not in LACKING:
         raise Unscored(verdict.error)
+
+
+def _first(verdicts: Table, target: str, aspects: Sequence[str | None]) -> Verdict | None:
+    found = (verdicts.get((target, aspect)) for aspect in aspects)
+    return next(filter(None, found), None)
 
 
 def label(verdict: Verdict, declared: Collection[str]) -> str:

@@ -215,7 +215,7 @@ def training_questions(
 def chosen_questions(
     bench: Bench,
     split: str,
-    kinds: Collection[str] | None = None,
+    kinds: Collection[str] | None,
     lang: str = "en",
     *,
     answered: bool | None = None,

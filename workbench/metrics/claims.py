@@ -34,6 +34,7 @@ Only sentences with claims count *(ours)*.
 
 import math
 from collections.abc import Iterable
+from statistics import median_high
 
 from workbench.metrics.rows import Row
 from workbench.types import SUPPORTED, WorkbenchError
@@ -102,8 +103,8 @@ def median_claims(rows: Iterable[Row]) -> int | None:
     If the number of responses is even, the larger of the two middle numbers is returned. Return
     None if no response has claims.
     """
-    counts = sorted(len(row.labels) for row in rows if row.labels)
-    return counts[len(counts) // 2] if counts else None
+    counts = [len(row.labels) for row in rows if row.labels]
+    return median_high(counts) if counts else None
 
 
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:

@@ -75,28 +75,17 @@ def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
     return model if all(type(layer) is DynamicLayer for layer in layers) else None
 
 
-def decode(
-    model: PreTrainedModel,
-    pad: int,
-    prompts: Sequence[Prompt],
-    stop_ids: Sequence[int],
-    how: Sampling,
-    size: int,
-) -> list[list[int]]:
-    """Return the sampled token ids for each prompt, with the end token if one was sampled.
+@dataclass
+class Decoding:
+    """One decoding of prompts, which start in the given order.
 
     Random numbers come from torch's CPU generator. Those of a completion depend on the index of its
     prompt, not on the texts of other prompts.
 
-    Args:
+    Attributes:
         pad: id of the padding token.
-        size: largest number of completions in the batch. Prompts start in the given order.
     """
-    return _Decoding(forward_function(model, pad), model.config, prompts, stop_ids, how).run(size)
 
-
-@dataclass
-class _Decoding:
     forward: Forward
     config: PretrainedConfig
     prompts: Sequence[Prompt]
@@ -114,6 +103,10 @@ class _Decoding:
         self.shared_BT = self._uniforms(max(rows) + 1)[rows] if rows else None
 
     def run(self, size: int) -> list[list[int]]:
+        """Return the sampled token ids for each prompt, with the end token if one was sampled.
+
+        `size` is the largest number of completions in the batch.
+        """
         waiting = deque(range(len(self.prompts)))
         while waiting or self.rows:
             free = size - len(self.rows)

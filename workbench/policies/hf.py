@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.policies.decode import Prompt, decode, plain_model
+from workbench.policies.decode import Decoding, Prompt, forward_function, plain_model
 from workbench.policies.generate import Completion, Sampling
 from workbench.util.grouping import split_batches
 
@@ -57,12 +58,13 @@ def complete(
         torch.no_grad(),
     ):
         torch.manual_seed(how.seed)
-        plain = plain_model(model)
-        engine = by_generate if plain is None else decode
         size = how.batch_size or default_rows(sum(p.numel() for p in model.parameters()))
-        completions = engine(
-            model if plain is None else plain, pad, sorted_prompts, stop_ids, how, size
-        )
+        if (plain := plain_model(model)) is None:
+            completions = by_generate(model, pad, sorted_prompts, stop_ids, how, size)
+        else:
+            forward = forward_function(plain, pad)
+            decoding = Decoding(forward, plain.config, sorted_prompts, stop_ids, how)
+            completions = decoding.run(size)
         sampled = dict(zip(order, completions, strict=True))
         for batch in split_batches(order, SCORED) if how.logprobs else ():
             pairs = [(prompts[index], sampled[index]) for index in batch]
@@ -164,10 +166,9 @@ def padded(
     The padding is on the left if `left` is True, otherwise on the right.
     """
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-    width = max(map(len, rows))
-    ids, mask = (torch.full((len(rows), width), value) for value in (pad, 0))
-    for row, own in enumerate(rows):
-        columns = slice(width - len(own), None) if left else slice(len(own))
-        ids[row, columns], mask[row, columns] = torch.tensor(own), 1
-    return ids.to(device), mask.to(device)
+    pad_rows = partial(pad_sequence, batch_first=True, padding_side="left" if left else "right")
+    ids = [torch.tensor(row, dtype=torch.long) for row in rows]
+    mask = [torch.ones_like(row) for row in ids]
+    return pad_rows(ids, padding_value=pad).to(device), pad_rows(mask).to(device)

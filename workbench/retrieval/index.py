@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,7 +37,9 @@ CARD, TABLE, SCHEMA = "index.json", "passages", 1
 NEEDED = ("status", "source", "words", "encoder", "command")  # required keys of a card
 MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; the rest is ignored
 FUSED, RRF = 50, 60  # length of each list for fusion; the constant of Cormack et al. 2009
-DEEPER = 8  # 8 · k passages are read, so that equal scores can be ordered by id
+# 8 · k passages are read, so that equal scores can be ordered by id: a search returns them in any
+# order. If more passages have the same score, the order is incomplete.
+DEEPER = 8
 # of the vector index: the number of cells that are read; 10 · k vectors are compared exactly
 PROBES, REFINE = 32, 10
 THREADS = 4
@@ -142,28 +144,22 @@ class Index:
         if not query:
             return []
         words = f"{query} {' '.join(dict.fromkeys(hidden_words(query).split()))}"
-
-        def read(limit: int) -> list[JsonObject]:
-            search = self._table.search(MatchQuery(words, "body"), query_type="fts")
-            return search.select(["id", "title", "body", "_score"]).limit(limit).to_list()
-
-        return _best(read, k, lambda row: row["_score"])
+        search = self._table.search(MatchQuery(words, "body"), query_type="fts")
+        rows = search.select(["id", "title", "body", "_score"]).limit(DEEPER * k).to_list()
+        return _ranked(_passages(rows), [row["_score"] for row in rows], k)
 
     def _dense(self, query: str, vector: np.ndarray, k: int) -> list[Passage]:
         if not query:
             return []
-
-        def read(limit: int) -> list[JsonObject]:
-            search = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
-            search = search.nprobes(PROBES).refine_factor(REFINE)
-            return search.select(["id", "title", "body", "_distance"]).limit(limit).to_list()
-
-        return _best(read, k, lambda row: 1 - row["_distance"])
+        search = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
+        search = search.nprobes(PROBES).refine_factor(REFINE)
+        rows = search.select(["id", "title", "body", "_distance"]).limit(DEEPER * k).to_list()
+        return _ranked(_passages(rows), [1 - row["_distance"] for row in rows], k)
 
     def _rank(
         self, queries: Sequence[str], rows: Sequence[JsonObject], k: int, mode: Mode
     ) -> list[list[Passage]]:
-        passages = [_passage(row) for row in rows]
+        passages = _passages(rows)
         deep = len(passages) if mode == "hybrid" else k
         lists: list[list[list[Passage]]] = []
         if mode != "dense":
@@ -239,28 +235,12 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
     return sorted(scored, key=lambda passage: (-(passage.score or 0), passage.id))[:k]
 
 
-def _best(
-    read: Callable[[int], list[JsonObject]], k: int, score: Callable[[JsonObject], float]
-) -> list[Passage]:
-    """Return the best `k` passages of a search; equal scores are ordered by id.
-
-    A search returns equal scores in any order, so `DEEPER` · k rows are read. If even more rows
-    have the same score, their order is incomplete.
-
-    Args:
-        read: returns the best rows of the search, at most as many as its argument.
-        score: returns the score of a row.
-    """
-    rows = read(DEEPER * k)
-    return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
-
-
-def _passage(row: JsonMapping) -> Passage:
-    """Return the passage in a table row.
-
-    The column `body` has the title, the passage's text and, after a NUL, words for the search.
-    """
-    return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
+def _passages(rows: Sequence[JsonMapping]) -> list[Passage]:
+    """Return the passages of table rows; a text is between the title and the NUL in `body`."""
+    return [
+        Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
+        for row in rows
+    ]
 
 
 def index_folder(name: str | Path, root: Path | str) -> Path:

@@ -61,7 +61,7 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
     return parts[number][0] if number >= 0 and position < parts[number][2] else None
 
 
-def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
+def answer_sections(text: str, prefill: str) -> tuple[str, ...]:
     r"""Return the names of the sections that form the answer: ("answer",) or ("answer", "body").
 
     * ("answer",) if an answer tag or `[Answer]` follows any thinking *(ours)*.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.runs.checkpoints import rewind
 from workbench.training.loading import Trainee, load_trainee, save_merged, save_policy
-from workbench.training.recorder import MetricsLog, finite
+from workbench.training.recorder import MetricsLog
 from workbench.training.rows import (
     IGNORED,
     Card,
@@ -49,7 +49,7 @@ from workbench.training.trl_common import (
 )
 from workbench.types import JsonMapping, JsonObject
 from workbench.util.config import setting
-from workbench.util.jsonl import write_json
+from workbench.util.jsonl import finite, write_json
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -29,7 +29,7 @@ from workbench.types import (
     Response,
 )
 from workbench.util.failures import check_failed
-from workbench.util.jsonl import append_json
+from workbench.util.jsonl import append_json, finite
 from workbench.util.signals import handled_signals
 
 # what a trainer can report about a step
@@ -121,12 +121,6 @@ class MetricsLog:
         sync(self.out)
         mark_complete(checkpoint)
         prune(checkpoint.parent)
-
-
-def finite(value: float | str | None) -> float | None:
-    """Return `value` as a float; None if it is None, NaN or infinite."""
-    number = None if value is None else float(value)
-    return number if number is not None and abs(number) < float("inf") else None
 
 
 class RolloutRecorder(MetricsLog):

@@ -13,7 +13,7 @@ from workbench.runs.checkpoints import rewind
 from workbench.training.actor import Actor, State
 from workbench.training.loading import load_trainee
 from workbench.training.offline import steps_of
-from workbench.training.recorder import MetricsLog, finite
+from workbench.training.recorder import MetricsLog
 from workbench.training.rows import keep_data, within
 from workbench.training.scorer import EncodedRow, Judged, Scorer, save_reward_model
 from workbench.training.settings import (
@@ -28,6 +28,7 @@ from workbench.training.stage import Status, order
 from workbench.types import WorkbenchError
 from workbench.util.config import setting
 from workbench.util.grouping import split_batches
+from workbench.util.jsonl import finite
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -38,8 +38,8 @@ def open_claims(extraction: Claims) -> tuple[Claim, ...]:
 
 def retrieve(
     pairs: Sequence[tuple[Response, Claim]],
-    search: Search | None = None,
-    k: int = 5,
+    search: Search | None,
+    k: int,
     narrow: bool = True,
 ) -> list[Evidence]:
     """Return the passages to compare with each claim: one list per (response, claim) pair.

@@ -29,6 +29,7 @@ from workbench.world import schema
 from workbench.world.facts import Fact
 from workbench.world.oracle import Oracle
 from workbench.world.parser import Parsed
+from workbench.world.render import thought
 from workbench.world.world import World
 
 _oracle = lru_cache(maxsize=4)(Oracle)
@@ -140,9 +141,7 @@ def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
         return ()
     lang = question.meta.get("lang", "en")
     return tuple(
-        schema.RELATIONS[fact.relation]
-        .states[lang][0]
-        .format(s=fact.subject, o=fact.forms[lang][0])
+        thought(fact, lang)
         for name in question.title.split(";")
         for fact in world.by.get(name, {}).values()
         if fact.importance >= IMPORTANT

@@ -134,15 +134,15 @@ def collate(encoded: Sequence[Pair]) -> dict[str, torch.Tensor]:
     `attention_mask`.
     """
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-    width = max(len(ids) for ids, _ in encoded)
     columns = {
         "input_ids": [ids for ids, _ in encoded],
         "token_type_ids": [types for _, types in encoded],
         "attention_mask": [[1] * len(ids) for ids, _ in encoded],
     }
     return {
-        name: torch.tensor([row + [0] * (width - len(row)) for row in rows])
+        name: pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
         for name, rows in columns.items()
     }
 

@@ -170,7 +170,7 @@ class NamedVerifier(Verifier):
         return claim if len(pieces.ids) < longest - 2 else claim[: pieces.offsets[longest - 3][1]]
 
 
-def choose_verifier(name: str | Path | None = None) -> Verifier:
+def choose_verifier(name: str | Path | None) -> Verifier:
     """Load a verifier by name.
 
     Args:

@@ -76,7 +76,7 @@ _LEADS = [
 _PRONOUNS = {pronoun.casefold() for pronoun in chain(*schema.PRONOUNS.values())}
 
 
-def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
+def sentence_spans(text: str, prefill: str) -> list[tuple[int, int]]:
     """Return the character spans of the sentences of a text, without white space at their ends.
 
     Line breaks, tags and markers also end a sentence. Some text is in no sentence: list numbers, a

@@ -10,6 +10,7 @@ from workbench.pipeline import grade
 from workbench.policies.generate import Policy, generate
 from workbench.text import final_answer, is_abstention
 from workbench.types import Feedback, JsonObject, Question
+from workbench.util.grouping import group_by
 from workbench.verdicts import outcome
 from workbench.verdicts.checks import world_checks
 from workbench.world import schema
@@ -196,8 +197,5 @@ def _true_twin(world: World, question: Question) -> Question:
 
 def reasoned(feedbacks: Sequence[Feedback]) -> dict[str, Rates]:
     """Return the `rates` of the answers to each kind of question."""
-    kinds = dict.fromkeys(feedback.response.question.kind for feedback in feedbacks)
-    return {
-        kind: rates(feedback for feedback in feedbacks if feedback.response.question.kind == kind)
-        for kind in kinds
-    }
+    groups = group_by(feedbacks, lambda feedback: feedback.response.question.kind)
+    return {kind: rates(group) for kind, group in groups.items()}

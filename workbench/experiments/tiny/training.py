@@ -268,13 +268,12 @@ def accuracy(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) 
     With `whole`, return the share of sequences in which it predicts all labels.
     """
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-    length = max(len(sequence.ids) for sequence in sequences)
-    ids_BT = torch.zeros(len(sequences), length, dtype=torch.long)
-    labels_BT = torch.full((len(sequences), length), -100)
-    for row, sequence in enumerate(sequences):
-        ids_BT[row, : len(sequence.ids)] = torch.tensor(sequence.ids)
-        labels_BT[row, : len(sequence.labels)] = torch.tensor(sequence.labels)
+    ids_BT = pad_sequence([torch.tensor(one.ids) for one in sequences], batch_first=True)
+    labels_BT = pad_sequence(
+        [torch.tensor(one.labels) for one in sequences], batch_first=True, padding_value=-100
+    )
     with torch.no_grad():
         predicted_BT = model(input_ids=ids_BT, use_cache=False).logits[:, :-1].argmax(-1)
     learnt_BT = labels_BT[:, 1:] != -100

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from workbench.policies.generate import Policy
 from workbench.policies.hf import token_logprobs
@@ -35,7 +36,7 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
     pairs = [(prompt, ids[:-1]) for prompt, ids in encoded]
     with torch.no_grad():
         return [
-            math.exp(math.fsum(logprobs) / len(logprobs))
+            math.exp(fmean(logprobs))
             for batch in split_batches(pairs, BATCH)
             for logprobs in token_logprobs(policy.model, policy.tokenizer.pad_token_id, batch)
         ]

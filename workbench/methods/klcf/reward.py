@@ -2,6 +2,7 @@
 
 from itertools import starmap
 from math import fsum
+from statistics import fmean
 
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.lookup import (
@@ -197,7 +198,7 @@ def truthfulness(
         ]
     judged = [on_claim(verdicts, claim, "truth", "fact") for claim in answer_claims]
     stood_in = sum(verdict.aspect == "fact" for verdict in judged)
-    return (fsum(map(probability, judged)) / len(judged) if judged else None), stood_in
+    return (fmean(map(probability, judged)) if judged else None), stood_in
 
 
 def overlong(tokens: int, l_max: int, l_cache: int) -> float:

@@ -80,10 +80,10 @@ class KLCFRun:
     def _truth(self, stage: Path) -> Verify:
         if self.config.rewarded == "model":
             model = load_reward_model(stage / MODEL)
-            specials = tuple(model.tokenizer.all_special_tokens)
+            specials = model.tokenizer.all_special_tokens
             return truth(scorer_of(model), "truthfulness model", specials)
         confidence = load_confidence(stage, load_policy(self.source.base))
-        specials = tuple(confidence.policy.tokenizer.all_special_tokens)
+        specials = confidence.policy.tokenizer.all_special_tokens
         return truth(confidence.score, "the base's confidence", specials)
 
     def _general(self, job: Job) -> Verify:
@@ -92,7 +92,7 @@ class KLCFRun:
             return general(named.score, name, named.specials)
         model = load_reward_model(job.stages[GENERAL] / MODEL)
         by = "the base's own answers, whole or corrupted"
-        return general(scorer_of(model), by, tuple(model.tokenizer.all_special_tokens))
+        return general(scorer_of(model), by, model.tokenizer.all_special_tokens)
 
     def check_prepared(self) -> None:
         """Check, before training, the base model and the folder `klcf.prepare.folder`, if any.

@@ -143,7 +143,7 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
             f"'{job.stages[PREPARE]}' has too few claims to train on (at least two supported, one"
             " refuted): prepare more questions or samples, or set klcf.rewarded=judge"
         )
-    rows = truth_examples(claims, tuple(load_tokenizer(base).all_special_tokens))
+    rows = truth_examples(claims, load_tokenizer(base).all_special_tokens)
     if config.rewarded == "model":
         return train_with_held_out(
             config.truth_model,
@@ -173,7 +173,7 @@ def train_general(run: KLCFRun, job: Job) -> Status:
         for sample in iter_feedback(job.stages[PREPARE] / SAMPLES)
         if sample.response.question.id in allowed
     ]
-    rows = quality_rows(samples, job.seed, tuple(load_tokenizer(base).all_special_tokens))
+    rows = quality_rows(samples, job.seed, load_tokenizer(base).all_special_tokens)
     training, _ = split_held_out(rows, config.held_out, job.seed)
     if {row.segments[0].target for row in training} != {0.0, 1.0}:
         raise WorkbenchError(

@@ -17,7 +17,6 @@ from workbench.methods.held_out import calibration, count_unknown_people
 from workbench.methods.klcf.checklists import Labelled
 from workbench.methods.klcf.confidence import confidences
 from workbench.methods.klcf.facts import LABELS, key
-from workbench.metrics.rows import share
 from workbench.policies.generate import Policy
 from workbench.text import in_answer
 from workbench.training.scorer import Judged, Scorer, as_whole
@@ -30,6 +29,7 @@ from workbench.types import (
     Verdict,
     Verify,
 )
+from workbench.util.jsonl import finite
 
 # texts, each with its question -> a probability for each text; None for a text that is too long
 TextScorer = Callable[[Sequence[Judged]], Sequence[float | None]]
@@ -64,7 +64,7 @@ def scorer_of(model: Scorer) -> TextScorer:
 
 
 def text_values(
-    score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str] = ()
+    score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str]
 ) -> list[float]:
     """Score each text, from 0 to 1, as the whole answer to its question.
 
@@ -180,11 +180,12 @@ def accuracy_and_f1(
     """
     if not pairs:
         return {"accuracy": None, "f1": None}
+    from sklearn.metrics import accuracy_score, f1_score
+
     called = [value > threshold for value, _ in pairs]
     true = [target == 1 for _, target in pairs]
-    hits = sum(map(all, zip(called, true, strict=True)))
-    right = sum(one == other for one, other in zip(called, true, strict=True))
-    return {"accuracy": right / len(pairs), "f1": share(2 * hits, sum(called) + sum(true))}
+    f1 = f1_score(true, called, zero_division=math.nan)
+    return {"accuracy": float(accuracy_score(true, called)), "f1": finite(f1)}
 
 
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:

@@ -2,7 +2,7 @@
 facts in the thinking.
 """
 
-from math import fsum
+from statistics import fmean
 
 from workbench.methods.knowrl.config import KnowRL
 from workbench.methods.lookup import (
@@ -60,7 +60,7 @@ def reward(config: KnowRL) -> RewardFn:
         }
         if outcome in REWARDED[config.facts]:
             facts = [supported(on_claim(verdicts, claim, "fact")) for claim in thought]
-            parts["fact"] = fsum(facts) / len(facts) if facts else 0.0
+            parts["fact"] = fmean(facts) if facts else 0.0
         events = tuple(Event(name, value) for name, value in parts.items())
         return Reward(total(events), parts, events)
 
