@@ -1,4 +1,4 @@
-"""The registry: reward methods and baselines by name. Each paper has its own folder."""
+"""Registry of the reward methods and the baselines, by name. Each paper has its own folder."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,15 +84,19 @@ def _named(name: str, among: Mapping[str, Method]) -> Method:
 
 
 def title(name: str) -> str:
-    """Return the title of a method or baseline, such as "TruthRL"; `name` if it is unknown."""
+    """Return the title of a method or baseline, such as "TruthRL".
+
+    An unknown name is returned unchanged.
+    """
     return TRAINED[name].title if name in TRAINED else name
 
 
 def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
-    """Return (method name, config): "truthrl" → ("truthrl", TruthRL()).
+    """Return (method name, config) for a method's name or for a config.
 
     Args:
-        recipe: a method's name, for the paper's settings; or a config, which is returned unchanged.
+        recipe: a method's name, such as "truthrl", which selects the paper's settings. A config is
+            returned unchanged.
 
     Raises:
         WorkbenchError: there is no such method, or no method has a config of this type.

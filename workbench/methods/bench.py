@@ -1,8 +1,10 @@
-"""Benches: a `Bench` is an initial policy with questions and a judge. `bench(name)` returns one.
+"""Define `Bench`, an initial policy with questions and a judge. `bench(name)` returns a bench.
 
-`tiny` is the closed world (generated people and places) with its shipped policy, and needs no
-download. `small` and `paper` use models of the Hugging Face hub. The questions of `small` come from
-the table of real facts, unless a data set or a file is named. `paper` has no default questions.
+* "tiny": questions about the closed world (generated people and places), and a policy that is in
+  the repository. It needs no download.
+* "small": a model of the Hugging Face hub, and questions from the table of real facts, from a data
+  set or from a file.
+* "paper": a larger model of the hub. The user must name a data set or a file of questions.
 """
 
 from __future__ import annotations
@@ -84,21 +86,22 @@ class Bench:
 
     Attributes:
         policy: the initial policy: a key of `checkpoints`, a folder or a hub name.
-        questions: (split, kinds=None, lang="en") -> list of questions; `kinds=None` selects the
+        questions: (split, kinds=None, lang="en") -> list of questions. `kinds=None` selects the
             bench's default kinds.
         max_new_tokens: token limit of an answer in an evaluation.
-        hash: digest of the closed world or of the questions. A run can be resumed only with the
-            same digest.
-        judge: () -> the checks that grade responses; called when a check is first needed.
+        hash: digest of the closed world or of the questions. A run can be resumed only on a bench
+            with the same digest.
+        judge: () -> the checks that grade responses. It is called when a check is first needed.
         checkpoints: policy name, such as "sft" -> folder or hub name.
-        long_new_tokens: token limit of an answer to a question that asks for a long text.
+        long_new_tokens: token limit of an answer to a question that asks for a long text; 0:
+            `max_new_tokens`.
         shown: question -> number of the base model's training documents that state the answer; None
             if unknown.
         named_judge: the judge that the user named; None for the bench's own judge.
-        search: () -> search function for evidence, used if the user named a judge; None if the
-            bench has no pages.
-        questions_hash: question kinds -> digest of those questions that `hash` does not cover; None
-            if it covers all.
+        search: () -> search function over the bench's pages, for a judge that the user named. None
+            if the bench has no pages.
+        questions_hash: question kinds -> digest of the questions of these kinds that are not part
+            of `hash`; None if there are no such questions.
     """
 
     name: str
@@ -121,16 +124,16 @@ class Bench:
 
     @property
     def llm_judge(self) -> LLMJudge | None:
-        """The judge that the user named, if it is a language model; else None."""
+        """The judge that the user named, if it is a language model; otherwise None."""
         return self.named_judge if isinstance(self.named_judge, LLMJudge) else None
 
     @property
     def judge_identity(self) -> JsonObject:
-        """The entry of a run's config.json: {"judge": …} if the user named a judge, else {}."""
+        """The judge's entry in a run's config.json: {"judge": …}; {} for the bench's own judge."""
         return {"judge": self.named_judge.identity()} if self.named_judge else {}
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
-        """Return a copy of the bench with another judge. For None, return the bench itself.
+        """Return a copy of the bench with another judge; the bench itself if `judge` is None.
 
         Raises:
             WorkbenchError: this is the tiny bench, which has an exact judge.
@@ -151,9 +154,9 @@ class Bench:
         )
 
     def with_cache_dir(self, folder: Path) -> Bench:
-        """Return a copy of the bench whose language model judge caches its replies in `folder`.
+        """Return a copy of the bench whose language model judge stores its replies in `folder`.
 
-        Without such a judge, or if the judge has a cache, return the bench itself.
+        Return the bench itself if it has no such judge, or if the judge already has a cache.
         """
         if self.llm_judge is None or self.llm_judge.cache:
             return self
@@ -176,7 +179,10 @@ class Bench:
         return self if policy is None else replace(self, policy=policy)
 
     def with_system_prompt(self, system: str | None) -> Bench:
-        """Return a copy of the bench with this system prompt in all questions; itself for None."""
+        """Return a copy of the bench in which all questions have this system prompt.
+
+        Return the bench itself if `system` is None.
+        """
         if system is None:
             return self
 
@@ -188,7 +194,7 @@ class Bench:
         )
 
     def longest(self, questions: Iterable[Question]) -> int:
-        """Return the token limit of an answer when the policy is evaluated on these questions."""
+        """Return the token limit of an answer when a policy is evaluated on these questions."""
         long = any(question.kind in LONG_KINDS for question in questions)
         return max(self.max_new_tokens, self.long_new_tokens) if long else self.max_new_tokens
 
@@ -213,10 +219,9 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """Return the path or hub name of the model that a run's adapter was trained on.
+        """Return the model that a run's adapter was trained on: its folder or hub name.
 
-        Args:
-            policy: the folder of a run on this bench. For any other policy, return None.
+        Return None if `policy` is not the folder of a run on this bench.
         """
         path = Path(self.path(policy))
         # an earlier stage may have made the policy from which the last stage started
@@ -229,17 +234,22 @@ class Bench:
         )
 
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
-        """Load a policy by name for generation. A run's adapter is loaded on its base model."""
+        """Load a policy to generate text. If it is a run's adapter, load its base model too.
+
+        Args:
+            policy: a key of `checkpoints`, a folder or a hub name.
+            engine: the library that generates text.
+        """
         path = self.path(policy)
         check_policy(policy, path)
         return replace(load_policy(path, base=self.base(policy), engine=engine), name=policy)
 
 
 def check_policy(name: str, path: str) -> None:
-    """Raise an error if a policy does not exist, without loading it.
+    """Check that a policy exists, without loading it.
 
     Args:
-        name: the policy's name, for the message.
+        name: the policy's name, for the error message.
         path: its folder or hub name.
 
     Raises:
@@ -258,8 +268,9 @@ def bench(name: str | Bench, questions: str | Path | None = None) -> Bench:
     """Return the bench called `name`: "tiny", "small" or "paper". A `Bench` is returned unchanged.
 
     Args:
-        questions: name of a data set, or a file, with the questions of "small" or "paper". If None,
-            "small" uses the table of real facts, and "paper" raises an error. "tiny" ignores it.
+        questions: name of a data set, or path of a file, with the questions of "small" or "paper".
+            By default, "small" has questions from the table of real facts, and "paper" raises an
+            error. "tiny" ignores this argument.
 
     Raises:
         WorkbenchError: no bench has this name, or its questions are missing or cannot be read.

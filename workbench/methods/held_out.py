@@ -32,14 +32,15 @@ def train_with_held_out(
     """Train a reward model on most questions, and measure it on the held-out questions.
 
     Args:
-        rows: responses with segments and their targets.
+        rows: responses with segments, each with its target factuality.
         share: share of the questions to hold out, from 0 to 1; see `split_held_out`.
-        base: folder or hub name of the model that the reward model is trained from.
+        base: folder or hub name of the model that is fine-tuned.
         out: the stage's folder, for the model and the metrics (`held_out.json`).
-        measure: (model, training rows, held-out rows) -> metrics; None: the function `held_out`.
+        measure: (model, training rows, held-out rows) -> metrics; None for the function `held_out`.
 
     Returns:
-        "done", or "interrupted" if the user stopped the training. Then nothing is measured.
+        "done", or "interrupted" if the user stopped the training. An interrupted training writes no
+        metrics.
     """
     training, testing = split_held_out(rows, share, seed)
     status = train_reward_model(config, training, base, out, seed=seed)
@@ -52,10 +53,13 @@ def train_with_held_out(
 def split_held_out(
     rows: Sequence[Judged], share: float, seed: int
 ) -> tuple[list[Judged], list[Judged]]:
-    """Return (training rows, held-out rows): at most `share` of the questions, rounded, held out.
+    """Split rows by question, and return (training rows, held-out rows).
 
-    Questions whose titles share a name are on the same side of the split. If this would hold out
-    less than half of `share`, the held-out questions are drawn at random instead.
+    Questions whose titles share a name, such as a person's, are on the same side of the split. If
+    this would hold out less than half of `share`, questions are held out at random instead.
+
+    Args:
+        share: largest share of the questions to hold out, from 0 to 1; their number is rounded.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
@@ -88,13 +92,18 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 
 
 def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
-    """Return metrics of a reward model on the held-out rows `rows`.
+    """Return metrics of a reward model on held-out rows: those of `calibration`, and counts.
 
-    These are the metrics of `calibration` over all segments, and counts:
+    Each pair for `calibration` is a segment's score and its target. The counts are:
 
-    * `rows`, `segments`: scored rows, and their segments
-    * `too_long`: rows that exceed the model's context and were not scored
-    * `strangers`: scored rows about people that no training row is about
+    * `rows`: number of scored rows
+    * `segments`: number of segments in the scored rows
+    * `too_long`: number of rows that exceed the model's context, and are not scored
+    * `strangers`: number of scored rows about people who do not occur in the training rows
+
+    Args:
+        training: the rows that the reward model was trained on.
+        rows: the held-out rows.
     """
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
     pairs = [
@@ -112,19 +121,26 @@ def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged])
 
 
 def count_unknown_people(training: Sequence[Judged], rows: Sequence[Judged]) -> int:
-    """Return the number of rows whose titles name only people that no training row is about."""
+    """Return the number of rows about people who do not occur in the training rows.
+
+    The people are the names in the titles of the questions. A row without names is not counted.
+    """
     known = {name for row in training for name in facet_names(row.question)}
     named = [facet_names(row.question) for row in rows]
     return sum(bool(names) and known.isdisjoint(names) for names in named)
 
 
 def calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]:
-    """Return metrics of pairs (prediction, target), both in [0, 1]. An undefined metric is None.
+    """Return metrics of (prediction, target) pairs with values in [0, 1].
+
+    A metric is None if it is undefined, for example without pairs. A target above .5 has the binary
+    label "supported".
 
     Returns:
-        * `supported`: the share of targets above .5
-        * `auc` and `accuracy` for the binary label "target above .5"
-        * `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error` against the targets
+        * `supported`: share of pairs with the label "supported"
+        * `auc`, `accuracy`: how well the predictions match the binary labels
+        * `ece`: expected calibration error in ten bins (Guo et al., arXiv 1706.04599)
+        * `squared_error`: mean squared difference between prediction and target
     """
     if not pairs:
         return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))

@@ -1,7 +1,7 @@
 """Look up the claims and verdicts of a response, to compute its reward.
 
-The functions raise `Unscored` if a verdict is missing or failed. `scored` converts this exception
-to a reward whose value is None.
+A lookup raises `Unscored` if a verdict is missing or failed. A reward function made with `scored`
+then returns a reward whose value is None.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,9 +28,10 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0
 
 
 class Unscored(Exception):
-    """Raised if the reward of a response cannot be computed; `failure` has the reason.
+    """Raised if the reward of a response cannot be computed.
 
-    `scored` converts it to a reward whose value is None.
+    Attributes:
+        failure: why the reward cannot be computed.
     """
 
     def __init__(self, failure: Failure) -> None:
@@ -39,9 +40,11 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Make a reward function from a function of a feedback and the `table` of its verdicts.
+    """Turn a function (feedback, verdicts) -> reward into a reward function: feedback -> reward.
 
-    If `pay` raises `Unscored`, the reward's value is None and its error is the failure.
+    Args:
+        pay: the function. It receives a feedback and the `table` of its verdicts. If it raises
+            `Unscored`, the reward's value is None and its `error` is the failure.
     """
 
     def reward(feedback: Feedback) -> Reward:
@@ -56,8 +59,8 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 def table(feedback: Feedback) -> Table:
     """Return a dict from (target, aspect), such as ("claim:0", "fact"), to verdict.
 
-    Of several verdicts with the same key, the first is used. The key ("claim:0", None) has the
-    first verdict on the claim.
+    If several verdicts have the same key, the first is used. The aspect None stands for any aspect:
+    the key ("claim:0", None) has the first verdict on claim 0.
     """
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
@@ -71,10 +74,15 @@ def unscored(kind: str, message: str, raw: str = "") -> Unscored:
 
 
 def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
-    """Return the verdict on a target with the first of `aspects` that exists.
+    """Return the verdict on a target, for the first of `aspects` that has a verdict.
 
-    For example, `find(verdicts, "claim:0", "truth", "fact")` returns the "truth" verdict on the
-    claim, or without one its "fact" verdict. The aspect None matches any verdict.
+    For example, `find(verdicts, "claim:0", "truth", "fact")` returns the claim's "truth" verdict.
+    If there is no "truth" verdict, it returns the "fact" verdict.
+
+    Args:
+        verdicts: the verdicts of one response, from `table`.
+        target: the object of the verdict, such as "claim:0" or "outcome".
+        aspects: aspects in order of preference; None matches any aspect.
 
     Raises:
         Unscored: there is no such verdict, or it failed.
@@ -90,10 +98,12 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise `Unscored` if the verdict on a target failed; see `find` for `aspects`.
+    """Raise `Unscored` if the verdict on a target failed. A missing verdict is accepted.
 
-    A missing verdict is accepted, and so is a failure because an input is missing, such as gold
-    answers (`LACKING`).
+    A failure for lack of an input, such as gold answers, is accepted too (`LACKING`).
+
+    Args:
+        aspects: aspects in order of preference; only the first available verdict is checked.
     """
     # Rewards call this for verdicts that do not change their value: if the judge failed, the
     # response has no reward.
@@ -108,7 +118,11 @@ def _first(verdicts: Table, target: str, aspects: Sequence[str | None]) -> Verdi
 
 
 def label(verdict: Verdict, declared: Collection[str]) -> str:
-    """Return the verdict's label. Raise `Unscored` if it is not in `declared`."""
+    """Return the label of a verdict.
+
+    Raises:
+        Unscored: the label is None or not in `declared`.
+    """
     if verdict.label is None or verdict.label not in declared:
         message = (
             f"label {verdict.label!r} of the {verdict.target} is not one of {', '.join(declared)}"
@@ -118,12 +132,13 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
 
 
 def probability(verdict: Verdict) -> float:
-    """Return P(true) of a verdict: its p, or the value of its label in `P_TRUE`.
+    """Return P(true) of a verdict: its `p`, or else the value of its label in `P_TRUE`.
 
-    The values are 1 for "correct", .5 for "vague" and 0 for "wrong"; a hedge does not change them.
+    These values are 1 for "correct", .5 for "vague" and 0 for "wrong". Hedged labels have the same
+    values as labels without a hedge.
 
     Raises:
-        Unscored: p is not in [0, 1], or the verdict has neither p nor such a label.
+        Unscored: `p` is not in [0, 1], or the verdict has neither `p` nor such a label.
     """
     if verdict.p is None:
         return P_TRUE[label(verdict, P_TRUE)]
@@ -137,12 +152,16 @@ def probability(verdict: Verdict) -> float:
 
 
 def supported(verdict: Verdict) -> float:
-    """Return 1 if the verdict's label is "correct" or "hedged_correct" *(ours)*, else 0."""
+    """Return 1 if the label of a claim's verdict is "correct" or "hedged_correct" *(ours)*, else 0.
+
+    Raises:
+        Unscored: the label is not a label of claims.
+    """
     return float(label(verdict, P_TRUE) in SUPPORTED)
 
 
 def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
-    """Return the response's claims for which `wanted` is true.
+    """Return the claims of a response for which `wanted` returns True.
 
     Raises:
         Unscored: extraction failed or was not run, or claims and sentences are inconsistent.
@@ -178,7 +197,10 @@ def _flaw(feedback: Feedback) -> str:
 
 
 def by_sentence(claims: Sequence[Claim]) -> dict[int | None, list[Claim]]:
-    """Return a dict from sentence index to claims; claims without a sentence have the key None."""
+    """Group claims by sentence: return a dict from sentence index to claims.
+
+    The key None has the claims without a sentence.
+    """
     return group_by(claims, lambda claim: claim.sentence)
 
 
@@ -195,7 +217,8 @@ def total(events: Sequence[Event]) -> float:
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
     """Return the sum of the events' values for each part of the reward, such as "truth".
 
-    The names in `parts` are always present; without events their sum is 0.
+    Args:
+        parts: parts that the returned dict always contains. Without events, their sum is 0.
     """
     names = dict.fromkeys([*parts, *(event.part for event in events)])
     return {name: total([event for event in events if event.part == name]) for name in names}

@@ -1,6 +1,7 @@
-"""Define `Method`: all that scoring, training, CLI and inspector need to know about a method.
+"""Define `Method`: the settings, reward and training of one method.
 
-Each folder `workbench/methods/NAME/` defines a `Method`. `workbench.methods.METHODS` lists them.
+Each folder `workbench/methods/NAME/` defines a `Method`. Scoring, training, the command line and
+the inspector read these values. `workbench.methods.METHODS` lists the methods.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -29,7 +30,10 @@ __all__ = ["AT_ONCE", "Method", "Prompts", "Training", "scaled"]
 
 
 class MethodConfig(Protocol):
-    """The type of a method's config: a frozen dataclass with nested settings for each trainer."""
+    """Type of a method's config: a frozen dataclass of settings.
+
+    Nested dataclasses have the settings of the questions (`prompts`) and of each trainer.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
@@ -45,12 +49,13 @@ class Training:
     """How a method trains the policy with a given config.
 
     Attributes:
-        trainer: the config's field with the trainer's settings, such as "grpo".
+        trainer: name of the config's field with the trainer's settings, such as "grpo".
         idle: settings that have no effect in this config, such as "ppo" if the trainer is GRPO.
-            It is an error to set one of them.
-        start: the bench's checkpoint from which a run starts if no policy is named; None for the
-            bench's policy.
-        resident_models: number of models of the policy's size that the reward keeps in memory.
+            Setting one of them is an error.
+        start: checkpoint of the bench, such as "base", that training starts from if the user names
+            no policy. None: the bench's initial policy.
+        resident_models: number of models that the reward keeps in memory, each as large as the
+            policy.
     """
 
     trainer: str = "grpo"
@@ -68,18 +73,21 @@ class Method:
     Attributes:
         name: the name on the command line and in stored rows.
         title: the name in headings.
-        config: frozen dataclass of the settings, with the paper's defaults; its fields are made
+        config: frozen dataclass of the settings, with the paper's defaults. Its fields are made
             with `workbench.util.config.setting`.
-        reward: config -> reward function; raises WorkbenchError for invalid values.
+        reward: config -> reward function. Raises WorkbenchError for invalid values.
         checks: config -> names of the checks whose verdicts the reward reads.
-        sections: config -> sections of a response, such as "answer", whose claims are verified.
-            Rows may have claims of other sections, for other methods; the reward must ignore them.
-        stages: config, bench -> training stages, in order; None for a method that only scores.
+        sections: config -> sections of a response, such as "answer", whose claims are verified. A
+            row may also have claims of other sections, for other methods; the reward must ignore
+            them.
+        stages: config, bench -> training stages, in order. None for a method without training.
         parts: name of a part of the reward -> (its title, its meaning).
-        scales: bench name -> config for that bench; other benches use the paper's settings.
-        training: config -> how this config is trained.
+        scales: bench name -> config for that bench. Benches that are not listed use the paper's
+            settings.
+        training: config -> how the policy is trained with this config.
         input_digests: config, bench -> {name: digest} of the files and models that the config
-            names; None for a missing one. A run is resumed only with the same digests.
+            names. The digest of a missing input is None. A run can be resumed only with the same
+            digests.
 
     Raises:
         WorkbenchError: `checks` or `sections` returns a wrong type, or there are `stages` but the
@@ -116,7 +124,10 @@ class Method:
             )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
-        """Return settings that make a run train for `steps` steps: ["truthrl.grpo.steps=10"]."""
+        """Return settings, such as ["truthrl.grpo.steps=10"], for a training of `steps` steps.
+
+        For a trainer that has a number of epochs, a second setting removes this number.
+        """
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
@@ -128,12 +139,12 @@ class Method:
         """Return the method's config for a bench, changed by `settings`.
 
         Args:
-            scale: the bench's name; None for the paper's settings.
+            scale: name of the bench; None for the paper's settings.
             settings: changes such as "truthrl.grpo.steps=10", which begin with the method's name.
 
         Raises:
-            WorkbenchError: a field is unknown or has no effect in this config, several parts of
-                the config have a field of this name, or a value has the wrong type.
+            WorkbenchError: a value has the wrong type, or a setting is unknown, ambiguous (several
+                parts of the config have a field of this name) or without effect in this config.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
         idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
@@ -188,7 +199,10 @@ class Prompts:
 
 
 def reward_settings(config: MethodConfig) -> JsonObject:
-    """Return a dict with the settings that can change the reward of a stored response."""
+    """Return a dict of the settings that can change the reward of a stored response.
+
+    Settings that only training uses are left out.
+    """
     # the nested settings of trainers, and the fields that only training uses
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
@@ -197,10 +211,10 @@ def reward_settings(config: MethodConfig) -> JsonObject:
 def training_questions(
     prompts: "Prompts", bench: Bench, *, answered: bool = True
 ) -> list[Question]:
-    """Return the bench's training questions (split "rl") of the kinds that `prompts` names.
+    """Return the bench's questions for training: those of split "rl" and of the kinds in `prompts`.
 
     Args:
-        answered: return only questions with gold answers.
+        answered: if True, return only questions with gold answers.
 
     Raises:
         WorkbenchError: there are no such questions, or a question is for evaluation only.
@@ -223,8 +237,10 @@ def chosen_questions(
     """Return the bench's questions of one split and one language.
 
     Args:
-        kinds: question kinds, or relations of the real facts; by default the bench's own kinds.
-        answered: return only questions with gold answers; by default, if no `kinds` are given.
+        kinds: question kinds, or relations of the real facts, to return. None: the bench's default
+            kinds.
+        answered: if True, return only questions with gold answers. None: True if no `kinds` are
+            given, else False.
 
     Raises:
         WorkbenchError: no question is left, or one of the `kinds` has no question.
@@ -250,7 +266,7 @@ def chosen_questions(
 
 
 def check_prompts(prompts: "Prompts", bench: Bench) -> None:
-    """Check, before training, that there are questions to evaluate on.
+    """Check, before training, that the settings are valid and the bench has evaluation questions.
 
     Raises:
         WorkbenchError: invalid settings, or no questions to evaluate on.
@@ -260,9 +276,12 @@ def check_prompts(prompts: "Prompts", bench: Bench) -> None:
 
 
 def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
-    """Raise a WorkbenchError if a language model judge has no passages to verify claims against.
+    """Check that a language model judge has passages, if the method verifies claims.
 
-    Other judges, and methods that do not verify claims, are accepted.
+    Other judges, and methods that do not verify claims, always pass.
+
+    Raises:
+        WorkbenchError: the judge has no passages to compare claims with.
     """
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(

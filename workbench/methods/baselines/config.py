@@ -1,4 +1,4 @@
-"""The settings of the baselines, with the defaults of TruthRL (arXiv 2509.25760, appendix)."""
+"""Settings of the baselines, with the defaults of TruthRL (arXiv 2509.25760, appendix)."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class GoldSFT:
 
 @dataclass(frozen=True)
 class SampleSFT:
-    """Settings of the baselines that sample the policy before SFT (RFT, R-Tuning)."""
+    """Settings of RFT and R-Tuning, which sample the policy and then train it by SFT."""
 
     prompts: Prompts = PROMPTS
     drawn: Samples = SAMPLES
@@ -36,9 +36,9 @@ class SampleSFT:
 class PairDPO:
     """Settings of DPO on pairs of the policy's own sampled answers.
 
-    Each round samples its pairs from the policy that the previous round trained. That policy is
-    also the round's reference model *(ours)*. The TruthRL paper's iterative DPO (table 1) is
-    `rounds=5`: DPO and four more rounds.
+    Each round samples the current policy, makes pairs and trains the policy on them. The policy at
+    the beginning of a round is also that round's reference model *(ours)*. The TruthRL paper's
+    iterative DPO (table 1) is `rounds=5`: DPO and four more rounds.
     """
 
     rounds: int = setting(

@@ -1,6 +1,6 @@
 """Define each baseline as a `Method`, with its training stages and its settings on the tiny bench.
 
-Baselines train by SFT or DPO, on rows made from gold answers or from samples of the policy.
+Baselines train by SFT or DPO, on gold answers or on sampled answers of the policy.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,10 +43,10 @@ def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the only training stage of R-Tuning or RFT (TruthRL's appendix): SFT.
+    """Return the training stages of RFT or R-Tuning (TruthRL's appendix): one stage, SFT.
 
-    RFT trains on sampled responses. R-Tuning trains on gold answers, or on "I don't know" if no
-    sampled answer to the question is correct.
+    RFT trains on sampled responses. R-Tuning trains on the gold answer of a question, or on "I
+    don't know" if no sampled answer is correct.
     """
     collect = _collector(config, bench, method)
 
@@ -58,10 +58,10 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
 
 
 def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the training stages: DPO on pairs of sampled answers, one stage for each round.
+    """Return the training stages of DPO on pairs of sampled answers, one stage for each round.
 
-    The pairs are selected by the outcomes of the answers (`truthrl_pairs`; TruthRL, appendix A).
-    The stages are called "dpo-1", "dpo-2", …, or "dpo" for a single round.
+    `truthrl_pairs` selects the pairs by the outcomes of the answers (TruthRL, appendix A). The
+    stages are called "dpo-1", "dpo-2", …, or "dpo" if there is only one round.
 
     Raises:
         WorkbenchError: there are several rounds, but fewer than two samples per question.
@@ -90,7 +90,7 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
 def factscore() -> RewardFn:
     """Return the reward function of FactTune-FS (arXiv 2311.08401): the share of supported claims.
 
-    Claims in the thinking do not count. A response without other claims has no reward (None).
+    Claims in the thinking do not count. If no claims are left, the reward is None.
     """
 
     @scored
@@ -105,10 +105,10 @@ def factscore() -> RewardFn:
 
 
 def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
-    """Return the only training stage of FactTune-FS: DPO on one pair of samples per question.
+    """Return the training stages of FactTune-FS: one stage, DPO on one pair per question.
 
-    The pair prefers the sample with the highest FActScore to the one with the lowest *(ours)*. The
-    paper uses all pairs of a question's samples with different scores.
+    In a pair, the sample with the highest FActScore is preferred, and the sample with the lowest is
+    rejected *(ours)*. The paper uses all pairs of samples with different scores.
 
     Raises:
         WorkbenchError: `rounds` is not 1.
@@ -127,7 +127,7 @@ def _collector(
     """Return a function (job, seed) -> graded samples of the policy from which the job starts.
 
     Args:
-        answered: sample only questions with gold answers.
+        answered: if True, sample only questions with gold answers.
     """
     check_values(config)
     drawn, questions = config.drawn, training_questions(config.prompts, bench, answered=answered)

@@ -1,4 +1,4 @@
-"""The settings of Binary RAR (arXiv 2510.17733). Their defaults are those of the paper's code."""
+"""Settings of Binary RAR (arXiv 2510.17733), with the defaults of the paper's code."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ PROMPTS = Prompts(system="")  # the question alone
 
 @dataclass(frozen=True)
 class BinaryRAR:
-    """The settings of Binary RAR's reward and of its training."""
+    """Settings of Binary RAR's reward and of its training."""
 
     truncated: bool = setting(
         False, "reward a truncated response like any other, instead of with 0"

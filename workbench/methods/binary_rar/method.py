@@ -26,7 +26,7 @@ TINY = scaled(
 
 
 def stages(config: BinaryRAR, bench: Bench) -> Sequence[Stage]:
-    """Return the training stages of a run: a single stage, GRPO.
+    """Return the training stages of a run: one stage, GRPO.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or a judge without the check "fact".

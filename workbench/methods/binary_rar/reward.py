@@ -9,9 +9,11 @@ from workbench.util.config import check_values
 def reward(config: BinaryRAR) -> RewardFn:
     """Return the reward function: 1 if the evidence contradicts no claim of the answer, else 0.
 
-    The last token gets the reward. Claims in the thinking do not count. A response without claims,
-    such as a refusal, has the reward 1. A truncated response has the reward 0 *(code)*, unless
-    `config.truncated` is True. If a verdict on a claim failed, the response has no reward (None).
+    * The last token gets the whole reward. Claims in the thinking do not count.
+    * A response without claims, such as a refusal, has the reward 1.
+    * A truncated response has the reward 0 *(code)*. With `truncated=True`, it is rewarded like any
+      other response.
+    * If a verdict on a claim failed or is missing, the reward is None.
 
     Raises:
         WorkbenchError: invalid settings.

@@ -1,6 +1,6 @@
 """FoRAG's cold start (arXiv 2406.13779, section 4): SFT on answers with an outline, before RL.
 
-This module defines the settings of the cold start and collects its training answers.
+This module defines the settings of the cold start and collects the answers to train on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ PLAN = (
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Settings of the cold start: who writes its training answers, how many, and in which form."""
+    """Settings of the cold start: the author, the number and the form of the training answers."""
 
     outline: bool = setting(True, "whether the answers begin with an outline")
     writer: Literal["policy", "judge"] = setting(
@@ -49,7 +49,7 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a run's cold start trains outlines that the prompt does not request.
+    """Return whether a run's cold start teaches outlines that the prompt does not ask for.
 
     Args:
         config: the run's stored config, as a JSON object.
@@ -65,8 +65,9 @@ def cold_start_rows(
 ) -> tuple[list[Example], Card]:
     """Collect answers for a cold start. Return SFT rows made from them, and a `Card` with counts.
 
-    The policy writes the answers, or the judge if `cold.writer` is "judge". For answers with an
-    outline, the policy's prompt has an instruction to plan, which the rows omit.
+    The policy writes the answers, or the judge if `cold.writer` is "judge". If the answers have an
+    outline, the policy's system prompt asks for an outline. The SFT rows do not contain this
+    prompt.
     """
     if not cold.sampled:
         assert checks.write is not None  # `prepare` in run.py checks this

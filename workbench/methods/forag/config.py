@@ -1,8 +1,12 @@
-"""The settings of FoRAG (arXiv 2406.13779): the paper's, and our own for the tiny bench.
+"""Settings of FoRAG (arXiv 2406.13779): those of the paper, and other ones for the tiny bench.
 
-The settings for the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Learning rates,
-batches and β of the reward model, of PPO and of the baselines were chosen with one seed on the
-validation split: see `benchmarks/README.md`. GRPO's settings were not tuned.
+The settings for the tiny bench are *(ours)*, for 1M parameters on two CPU cores. Some were chosen
+with one seed on the validation split (see `benchmarks/README.md`):
+
+* learning rates and batches of the reward model, PPO and the baselines
+* β of PPO, the weight of the KL penalty
+
+GRPO's settings were not tuned.
 """
 
 from dataclasses import dataclass
@@ -47,7 +51,7 @@ MODELLED = RewardModel(passes=Passes(max_length=4096, micro_batch=1))
 
 @dataclass(frozen=True)
 class FoRAG:
-    """The settings of FoRAG's reward (section 5.2) and of its training."""
+    """Settings of FoRAG's reward (section 5.2) and of its training."""
 
     evaluation: Literal["holistic", "sentence", "subclaim"] = setting(
         "subclaim",
@@ -115,19 +119,26 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether PPO subtracts a baseline: the mean factuality of the reference's answers."""
+        """Whether PPO subtracts a baseline: the mean factuality of reference answers.
+
+        The reference answers are the reference model's own answers to the question.
+        """
         return self.trainer == "ppo" and self.baseline is not False
 
     @property
     def fractional(self) -> bool:
-        """Whether the reward model's targets are shares of supported claims, not 0 or 1."""
+        """Whether a segment's target for the reward model is its share of supported claims.
+
+        If not, each target is 0 or 1.
+        """
         return self.evaluation == "subclaim" and self.aggregate == "mean"
 
     @property
     def model_loss(self) -> Literal["log", "mse"]:
-        """The loss of the reward model, by the setting `reward_model.loss`.
+        """The loss of the reward model: "mse" (squared error) or "log" (cross-entropy).
 
-        The default is "mse" (squared error) if `fractional`, else "log" (table 2).
+        It is the setting `reward_model.loss`. By default, it is "mse" if `fractional`, else "log"
+        (table 2).
         """
         return self.reward_model.loss or ("mse" if self.fractional else "log")
 

@@ -1,8 +1,14 @@
 """Define the method FoRAG: the parts of its reward, and the stages of its training.
 
-RL has up to four stages: a cold start, a reward model trained on judged samples, scores of the
-reference model's answers, and PPO or GRPO. The baselines have two stages: a cold start, and SFT on
-judged samples. A judged sample is a sampled answer with the judge's verdicts on its claims.
+A judged sample is a sampled answer with the judge's verdicts on its claims. The stages of training
+by RL are:
+
+1. a cold start (optional)
+2. a reward model, trained on judged samples (if the reward is from a model)
+3. sampling and scoring of answers of the reference model (if PPO subtracts a baseline)
+4. PPO or GRPO
+
+The paper's baselines have a cold start and then SFT on judged samples.
 """
 
 from collections.abc import Sequence
@@ -50,7 +56,7 @@ PARTS = {
 
 
 def training(config: FoRAG) -> Training:
-    """Return a `Training`: which trainer the last stage uses, and which settings have no effect."""
+    """Return the trainer of the last stage, and the settings that have no effect."""
     modelled = config.by_rl and config.rewarded == "model"
     last = config.trainer if config.by_rl else "tuned"
     return Training(last, _unused(config) - {last}, resident_models=int(modelled))
@@ -86,7 +92,7 @@ def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
 
     Raises:
         WorkbenchError: invalid settings, no questions, a question without passages to answer from,
-            or a missing judge.
+            or a judge that lacks a needed check.
     """
     run = prepare(config, bench)
     cold = [_cold_start(run)] if config.cold.cold_samples else []
@@ -163,7 +169,7 @@ def _reference(run: Run, job: Job) -> Status:
     """Sample and score the reference model's answers to the questions that PPO will use.
 
     PPO later subtracts the mean of these scores from its rewards. The answers are sampled with
-    PPO's settings *(ours)*, not greedily. The mean score of greedy answers is so high that nearly
+    PPO's settings *(ours)*, not greedily. Greedy answers have such a high mean score that nearly
     all rewards in PPO would be negative.
     """
     ppo = run.config.ppo

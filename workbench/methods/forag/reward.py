@@ -32,9 +32,9 @@ class Segment(NamedTuple):
 
     Attributes:
         value: the factuality, from 0 to 1.
-        sentence: index of the sentence whose end gets the reward. If None, the end of the response
-            gets it.
-        stood_in: True if `value` is from verdicts on claims, not from a reward model.
+        sentence: index of the sentence at whose end the reward is placed. None: the reward is
+            placed at the end of the response.
+        stood_in: True if `value` was computed from verdicts on claims, not by a reward model.
     """
 
     value: float
@@ -43,27 +43,33 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return the function (Agg in table 2) that combines the values of claims into one value.
+    """Return the function that combines the values of a segment's claims into one (Agg in table 2).
 
-    With `evaluation="subclaim"`, the setting `aggregate` selects mean, minimum or maximum.
-    Otherwise it is the minimum: a sentence or answer is as factual as its worst claim.
+    * With `evaluation="subclaim"`, it is the mean, minimum or maximum, by the setting `aggregate`.
+    * Otherwise it is the minimum, because a sentence or answer is as factual as its worst claim.
     """
     chosen: dict[str, Aggregate] = {"mean": fmean, "min": min, "max": max}
     return chosen[config.aggregate] if config.evaluation == "subclaim" else min
 
 
 def reward(config: FoRAG) -> RewardFn:
-    """Return the reward function: the sum over the answer's segments of factuality − baseline.
+    """Return the reward function: the sum over the answer's segments of (factuality − baseline).
 
-    * A segment is a sentence with claims, or with `evaluation="holistic"` the whole answer. Plan
-      and thinking do not count *(ours)*. Claims without a sentence form one more segment *(ours)*.
-    * The factuality, in [0, 1], is the reward model's score (p of the "factuality" verdict).
-      Without this verdict, it is the `aggregate` of the claims' values: 1 if supported, else 0
-      *(ours)*.
-    * The baseline is p of the "baseline" verdict, or 0 without one. `baseline=False` ignores the
-      verdict. With `baseline=True`, the reward is None if the verdict is missing.
-    * `repeats="once"` ignores repeated sentences *(ours)*.
-    * A plan without an answer gets segments of factuality 0, until it has 5 (holistic: 1) *(ours)*.
+    A segment is a sentence of the answer with claims. With `evaluation="holistic"`, the whole
+    answer is the only segment. Plan and thinking do not count *(ours)*. Claims without a sentence
+    form one more segment *(ours)*.
+
+    * Factuality, from 0 to 1, is the p of the segment's "factuality" verdict, which is from the
+      reward model. Without this verdict, the claims of the segment have the value 1 if supported,
+      else 0 *(ours)*. The function from `aggregate` combines these values.
+    * The baseline is the p of the "baseline" verdict on the response. With `baseline=None`, it is 0
+      if there is no such verdict. With `baseline=True`, the verdict is required. With
+      `baseline=False`, the baseline is 0.
+    * `repeats="once"` leaves out sentences that repeat an earlier one *(ours)*.
+    * If a response has a plan but no answer, segments of factuality 0 are added, until there are 5
+      segments (1 if holistic) *(ours)*.
+
+    The reward is None if a verdict that it needs failed or is missing.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -134,7 +140,7 @@ def reward(config: FoRAG) -> RewardFn:
 
 
 def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
-    """Return the indices of sentences that repeat an earlier sentence; citations are ignored."""
+    """Return the indices of sentences that repeat an earlier sentence. Citations are ignored."""
     numbers = sorted(s.sentence for s in segments if s.sentence is not None)
     first: dict[str, int] = {}
     for number in numbers:
@@ -146,7 +152,7 @@ def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
 def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:
     """Return the indices of the answer's sentences that have a "factuality" verdict.
 
-    A sentence is left out if all of it is in a plan or in the thinking.
+    Sentences that are entirely in a plan or in the thinking are left out.
     """
     text, prefill = feedback.response.text, feedback.response.prefill
     numbers = [

@@ -26,9 +26,10 @@ class Run:
     """The config, questions and checks that the stages of a training run share.
 
     Attributes:
-        questions: the questions that PPO or GRPO trains on; earlier stages use some of them.
-        model_alone: whether RL with a reward model makes no calls to the judge, so that rules
-            extract the claims. `prepare` sets it if the judge is a language model.
+        questions: the questions for PPO or GRPO. Earlier stages use a part of them.
+        checks: the checks of the bench's judge.
+        model_alone: True if RL with a reward model does not call the judge. Rules then extract the
+            claims. `prepare` sets it to True if the judge is a language model.
     """
 
     config: FoRAG
@@ -69,8 +70,8 @@ class Run:
         """Return a function that grades responses in RL, by the reward model or by the judge.
 
         Args:
-            job: has the folders of the earlier stages "reward_model" and "reference".
-            compared: subtract the mean factuality of the reference model's answers.
+            job: contains the folders of the earlier stages "reward_model" and "reference".
+            compared: if True, subtract the mean factuality of the reference model's answers.
         """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":
@@ -93,7 +94,7 @@ def prepare(config: FoRAG, bench: Bench) -> Run:
 
     Raises:
         WorkbenchError: invalid settings, no questions, a question without passages to answer from,
-            or a missing judge.
+            or a judge that lacks a needed check.
     """
     reward(config)  # checks the values
     if config.fractional and config.reward_model.loss == "log":

@@ -1,4 +1,4 @@
-"""The segments of an answer (FoRAG, arXiv 2406.13779, section 5.2), which a reward model scores.
+"""The segments of an answer, which a reward model scores (FoRAG, arXiv 2406.13779, section 5.2).
 
 A segment is a sentence of the answer with at least one claim. With `evaluation="holistic"` there is
 one segment, from the first such sentence to the last. This module makes:
@@ -36,9 +36,10 @@ Segments = dict[str, tuple[Span, list[Claim]]]
 
 
 def segments(response: Response, read: Claims | Feedback, evaluation: Evaluation) -> Segments:
-    """Return a dict from the name of each segment to (span in characters, claims).
+    """Return the segments of an answer, as a dict: name -> (span in characters, claims).
 
-    Sentence N has the name "segment:N". With `evaluation="holistic"`, the only name is "response".
+    The segment of sentence N, from 0, has the name "segment:N". With `evaluation="holistic"`, the
+    only segment is "response".
 
     Args:
         read: the claims and sentences that an extractor found in the response.
@@ -65,13 +66,13 @@ def judged_rows(
 ) -> tuple[list[Judged], Card]:
     """Return training rows for a reward model, and a `Card` with counts.
 
-    The target of a segment is the `aggregate` of its claims' values: 1 for a supported claim, else
-    0.
+    A row is an answer with its segments and their targets. The claims of a segment have the value 1
+    if supported, else 0. The segment's target is the `aggregate` of these values.
 
     Args:
         feedbacks: sampled answers with the judge's claims and "fact" verdicts.
-        reads: the claims that RL's extractor finds in each answer, if it is not the judge's. Only
-            segments that both extractors find are used.
+        reads: the claims in each answer, by the extractor of RL. Only segments that this extractor
+            and the judge find are used. None if RL uses the judge's extractor.
     """
     # responses that reached the token limit are used, because RL has such responses too
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
@@ -102,7 +103,7 @@ def judged_rows(
 def _judged(
     feedback: Feedback, read: Claims | Feedback, evaluation: Evaluation, aggregate: Aggregate
 ) -> Judged | str:
-    """Return the training row of a sample, or why it has no row: "failed" or "no claims"."""
+    """Return the training row of a sample. Without a row, return why: "failed" or "no claims"."""
     if feedback.error is not None:
         return "failed"
     verdicts, response = table(feedback), feedback.response
@@ -153,10 +154,13 @@ def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> 
 
 
 def unlabelled(response: Response, found: Segments) -> Judged:
-    """Return a response as input for a reward model: its text with the spans of its segments.
+    """Return a response with its segments, as input that a reward model can score.
 
-    The segments carry no labels, so the result is for scoring only. Token ids are included if the
-    policy sampled them.
+    The segments have no real targets, so the result cannot be used for training. If the policy
+    sampled the response, the sampled token ids are included.
+
+    Args:
+        found: the segments of the response, from `segments`.
     """
     placed = tuple(Segment(*span) for span, _ in found.values())
     ids = response.token_ids if response.source == "sampled" else ()
@@ -166,9 +170,10 @@ def unlabelled(response: Response, found: Segments) -> Judged:
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
     """Return question id -> mean factuality of the segments in the reference model's answers.
 
-    If the answers to a question have no segments, its value is the mean over all questions
-    *(ours)*. The value is a `Failure` if no answer to the question has a reward, or if no answer to
-    any question has segments.
+    * If the answers to a question have no segments, the question gets the mean over all questions
+      *(ours)*.
+    * If no answer to a question has a reward, its value is a `Failure`.
+    * If no answer to any question has a segment, all values are a `Failure`.
 
     Args:
         feedbacks: the graded answers of the reference model.
@@ -200,8 +205,8 @@ def baseline(values: Mapping[str, float | Failure]) -> Verify:
     """Return the check "baseline": a function from responses to one verdict on each response.
 
     Args:
-        values: question id -> p of the verdict, from `reference_values`. If it is a `Failure` or
-            missing, the verdict is a failure.
+        values: question id -> p of the verdict, from `reference_values`. If the value is a
+            `Failure` or missing, the verdict is a failure.
     """
 
     def verdict(question: str) -> Verdict:

@@ -1,5 +1,6 @@
-"""Make training data from the base model's facts (KLCF, arXiv 2509.23765, section 2.2): a checklist
-for each question, and labelled claims for the truthfulness model.
+"""Make training data from the base model's facts (KLCF, arXiv 2509.23765, section 2.2).
+
+The data are a checklist for each question, and labelled claims for the truthfulness model.
 """
 
 import random
@@ -17,7 +18,7 @@ POOL = 5  # most candidate facts per checklist item, to limit the number of judg
 
 
 class Labelled(NamedTuple):
-    """A claim to train the truthfulness model on; its label is "correct" or "wrong"."""
+    """A claim for the training of the truthfulness model, with the label "correct" or "wrong"."""
 
     question: Question
     claim: str
@@ -46,19 +47,21 @@ class _Checklist:
 def checklists(
     found: Sequence[QuestionFacts], same: Verify | None, most: int, important: int
 ) -> tuple[dict[str, list[Fact]], Counter[str]]:
-    """Return a checklist of at most `most` supported facts for each question, and counts.
+    """Return a checklist of supported facts for each question, and counts of facts.
 
-    The facts are sorted by informativeness, then by frequency. Hedged facts are left out, and so
-    are facts that repeat or contradict an earlier item.
+    The facts are sorted by informativeness, then by frequency. Hedged facts are left out. Facts
+    that repeat or contradict an earlier item are left out too.
 
     Args:
         found: the facts of each question.
-        important: lowest informativeness of an item, 1 to 5; unrated facts are accepted.
-        same: the check "claim_checklist", which compares facts; None: facts are not compared.
+        same: the check "claim_checklist", which compares facts. None: facts are not compared.
+        most: largest number of items on a checklist.
+        important: lowest informativeness of an item, from 1 to 5. Facts without a rating are
+            accepted.
 
     Returns:
-        * question id -> checklist; questions without a checklist are left out
-        * outcome, such as "items", "hedged" or "same_fact" -> number of facts
+        * question id -> checklist. Questions without a checklist are left out.
+        * outcome, such as "items", "hedged" or "same_fact" -> number of facts.
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:
@@ -97,7 +100,7 @@ OUTCOMES = {
 def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
     """Remove from each pool the facts that repeat or contradict the checklist's newest item.
 
-    Facts whose comparison failed are removed, too. Return the number of facts for each outcome.
+    Facts whose comparison failed are removed, too. Return outcome -> number of facts.
     """
     counts = Counter[str]()
     for one, checked in zip(lists, same([one.comparison_input() for one in lists]), strict=True):
@@ -111,11 +114,21 @@ def _drop_similar(lists: Sequence[_Checklist], same: Verify) -> Counter[str]:
 def truth_rows(
     found: Sequence[QuestionFacts], most_copies: int, seed: int
 ) -> tuple[list[Labelled], dict[str, int]]:
-    """Return labelled claims for the truthfulness model, in random order, and counts.
+    """Return labelled claims to train the truthfulness model on, in random order, and counts.
 
-    There are two supported claims for each refuted claim (appendix B.1); surplus claims are left
-    out at random. Refuted claims are repeated up to `most_copies` times each, if there are enough
-    supported claims.
+    There are two supported claims for each refuted claim (appendix B.1). Surplus claims are left
+    out at random. If there are enough supported claims, refuted claims are repeated.
+
+    Args:
+        found: the facts of each question.
+        most_copies: largest number of copies of a refuted claim.
+
+    Returns:
+        The claims, and these counts:
+
+        * "support", "refute": numbers of supported and refuted facts
+        * "copies": number of copies of each refuted claim
+        * "correct", "wrong": numbers of returned claims with this label
     """
     labelled = [Labelled(question, f.text, f.label) for question, facts in found for f in facts]
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
@@ -141,12 +154,12 @@ def known(
         lists: question id -> checklist.
 
     Returns:
-        * `precision`: share of the checklist facts that the documents state
-        * `recall`: among the facts that a question asks for and the documents state, the share on
-          the question's checklist
-        * `items`, `shown`: the denominators of precision and recall
+        * `precision`: share of the facts on checklists that a training document states
+        * `recall`: share of the required facts that are on the question's checklist. A fact is
+          required if the question asks for it and a training document states it.
+        * `items`, `shown`: the denominators of `precision` and `recall`
 
-        None if the documents, or the ids of the checklist facts, are unknown.
+        None if the training documents are unknown, or if the facts on checklists have no ids.
     """
 
     def states(fact: str) -> bool:

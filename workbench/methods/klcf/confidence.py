@@ -27,8 +27,11 @@ LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute valu
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
     """Return the base model's confidence in each claim, from 0 to 1.
 
-    Each row has a question, with a claim as its answer. The confidence is the geometric mean of the
-    token probabilities of this answer, without the end-of-sequence token.
+    The model reads the claim as the answer to a question. The confidence is the geometric mean of
+    the token probabilities of the claim, without the end-of-sequence token.
+
+    Args:
+        rows: each has a question, and a claim as its text.
     """
     import torch
 
@@ -44,9 +47,9 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Computes P(true) of claims from the base model's confidence, by Platt scaling.
+    """P(true) of claims, computed from the base model's confidence by Platt scaling.
 
-    P(true) = σ(slope · x + offset), where x is the logarithm of the confidence and slope > 0.
+    P(true) = σ(slope · log(confidence) + offset), with slope > 0.
     """
 
     policy: Policy
@@ -56,7 +59,7 @@ class Confidence:
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
         """Return P(true) of each row's claim, from 0 to 1.
 
-        It is None if question and claim are too long for the model, and NaN if the model's
+        A value is None if question and claim are too long for the model. It is NaN if the model's
         probabilities are not finite.
         """
         short, values = _short(self.policy, rows), list[float | None]([None] * len(rows))
@@ -74,7 +77,7 @@ class Confidence:
 
 
 def load_confidence(folder: Path, policy: Policy) -> Confidence:
-    """Load the `Confidence` of a base model that `Confidence.save` wrote to a folder.
+    """Load a `Confidence` from a folder in which `Confidence.save` stored it.
 
     Args:
         policy: the base model.
@@ -102,15 +105,16 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
 
 
 def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
-    """Fit a `Confidence` of a base model to labelled claims *(ours)*.
+    """Fit the `Confidence` of a base model to labelled claims *(ours)*.
 
     Args:
         policy: the base model.
-        rows: the claims, with target 1 (true) or 0 (false). Claims that are too long are not used.
+        rows: the claims, with target 1 (true) or 0 (false). Claims that are too long for the model
+            are ignored.
 
     Raises:
         WorkbenchError: all claims have the same label, or the confidence is not higher for true
-            claims than for false ones, so it cannot be a reward.
+            claims than for false ones.
     """
     rows = [rows[number] for number in _short(policy, rows)]
     points = [

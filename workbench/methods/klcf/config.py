@@ -1,7 +1,7 @@
-"""The settings of KLCF (arXiv 2509.23765) with the paper's defaults, and its prompts.
+"""Settings of KLCF (arXiv 2509.23765), with the paper's defaults, and its prompts.
 
-The prompts are ours, because the paper does not print its own. *(ours)* marks other values that the
-paper does not state.
+The prompts are ours, because the paper does not print its prompts. Other values that the paper does
+not state are marked *(ours)*.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ SAMPLES = Samples(sampling=Sampling(max_new_tokens=2048))  # appendix A.1: 8 sam
 
 @dataclass(frozen=True)
 class Prepare:
-    """Settings of the preparation: sample the base model and make training data from its claims."""
+    """Settings of the preparation, which makes training data from samples of the base model."""
 
     folder: str | None = setting(
         None, "a folder filled by `workbench klcf prepare`; none: the run prepares its own data"
@@ -73,10 +73,10 @@ PREPARED = Prepare()
 
 @dataclass(frozen=True)
 class KLCF:
-    """The settings of KLCF's reward (section 2.3) and of its training.
+    """Settings of KLCF's reward (section 2.3) and of its training.
 
-    The reward has a weighted mean of three terms: checklist, truthfulness and general quality. A
-    term of weight 0 is not computed.
+    A part of the reward is the weighted mean of three terms: checklist, truthfulness and general
+    quality. A term of weight 0 is not computed.
     """
 
     w_check: float = setting(
@@ -157,13 +157,16 @@ class KLCF:
 
     @property
     def trains_general(self) -> bool:
-        """Whether a run trains its own model for the term "general", instead of loading one."""
+        """Whether a run trains its own model for the term "general".
+
+        If not, the run loads a preference model, or the term has weight 0.
+        """
         return bool(self.w_general) and self.general is None
 
     @property
     def models_truth(self) -> bool:
-        """Whether training reads P(true) from a model instead of the judge.
+        """Whether P(true) in training is from a truthfulness model or the base model's confidence.
 
-        The model is a truthfulness model or the calibrated base model. False if `w_truth` is 0.
+        If not, it is from the judge, or the term "truth" has weight 0.
         """
         return bool(self.w_truth) and self.rewarded != "judge"

@@ -1,10 +1,9 @@
-"""Merge claims of the base model with the same wording into facts (KLCF, arXiv 2509.23765, section
-2.2).
+"""Merge claims with the same words into facts (KLCF, arXiv 2509.23765, section 2.2).
 
-The evidence supports a claim (label `correct` or `hedged_correct`), refutes it (`wrong` or
-`hedged_wrong`) or does not decide (`vague`). Claims about another person than the question's are
-left out *(ours)*: they are not part of the answer, and training must not learn facts about held-out
-people.
+The claims are from sampled answers of the base model. The evidence supports a claim (label
+`correct` or `hedged_correct`), refutes it (`wrong` or `hedged_wrong`) or does not decide (`vague`).
+Claims about another person than the question's are left out *(ours)*. They are not part of the
+answer, and training must not learn facts about held-out people.
 """
 
 from collections import Counter
@@ -34,9 +33,9 @@ class Fact:
     Attributes:
         label: "correct" if most of the claims are supported, "wrong" if most are refuted.
         said: number of claims that were merged.
-        informativeness: the highest rating of the claims, 1 to 5; None if no claim was rated.
-        plain: whether at least one of the claims has no hedge.
-        ids: ids of the closed world's facts that the claims state.
+        informativeness: the highest rating of the claims, from 1 to 5. None if no claim was rated.
+        plain: whether at least one of the claims is not hedged.
+        ids: ids of the facts in the closed world that the claims state.
     """
 
     text: str
@@ -51,17 +50,21 @@ QuestionFacts = tuple[Question, Sequence[Fact]]  # a question, and the facts of 
 
 
 def key(text: str) -> str:
-    """Return a claim in lower case, without extra white space and final "." or "!"."""
+    """Return a claim in lower case, with single spaces and without "." or "!" at the end."""
     return " ".join(text.split()).casefold().rstrip(".! ")
 
 
 def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
-    """Return the facts of one question's samples, the most frequent first, and counts.
+    """Return the facts in the samples of one question, the most frequent first, and counts.
 
-    A fact merges all claims with the same words. If as many of them are supported as refuted, the
-    fact is left out and counted as "conflicting". The other counts are numbers of claims:
-    "support", "refute", "not_enough_info", "unverified" (no verdict, or a failed one),
-    "other_subject" and "empty" (no words).
+    A fact merges all claims with the same words. If as many of these claims are supported as
+    refuted, there is no fact. The count "conflicting" is the number of these cases. The other
+    counts are numbers of claims:
+
+    * "support", "refute", "not_enough_info": by the label of the claim's verdict
+    * "unverified": claims without a verdict, or with a failed one
+    * "other_subject": claims about another subject than the question's
+    * "empty": claims without words
     """
     counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
     for feedback in feedbacks:
@@ -122,8 +125,13 @@ def _merged(mentions: Sequence[tuple[Claim, Verdict]]) -> Fact | None:
 
 
 def count_samples(samples: Sequence[Feedback]) -> dict[str, int]:
-    """Return numbers of samples: "all", "failed", "refused" (abstentions without claims),
-    "no_claims" (other samples without claims) and "cut_off" (by the token limit).
+    """Return numbers of samples by name. A sample may be counted under several names.
+
+    * "all": all samples
+    * "failed": the extraction of claims failed
+    * "refused": abstentions without claims
+    * "no_claims": other samples without claims
+    * "cut_off": samples that reached the token limit
     """
     responses = [s.response for s in samples if not s.claims and s.error is None]
     refused = sum(is_abstention(one.text, prefill=one.prefill) for one in responses)

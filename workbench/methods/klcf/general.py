@@ -1,10 +1,11 @@
 """The check "general" of KLCF (arXiv 2509.23765, section 2.3.3): a score of the whole answer.
 
-Training from a base model has no KL penalty that could keep answers well formed. This term of the
-reward does so instead. The paper uses the preference model
-Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`. If no model is named, a reward model (the
-model of good form) learns to distinguish the base model's own answers from corrupted copies
-*(ours)*. Its score says whether an answer is whole and on subject, not whether people prefer it.
+Training from a base model has no KL penalty. This score keeps answers well formed instead. The
+paper's score is from the preference model Skywork-Reward-V2-Llama-3.2-1B; see `preference_model`.
+
+If no model is named, a reward model is trained on the base model's own answers and on corrupted
+copies of them *(ours)*. This is called the model of good form. It scores whether an answer is whole
+and on subject, not whether people prefer it.
 """
 
 import random
@@ -36,13 +37,14 @@ CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     """Return the check "general": a function from responses to one verdict on each response.
 
-    The verdict's p is the score of the answer without the thinking; 0 if it is empty or too long.
+    The verdict's p is the score of the answer, without the thinking. It is 0 if the answer is empty
+    or too long for the model.
 
     Args:
-        score: scores answers by a preference model or a model of good form.
-        by: the name of the model in the verdicts.
-        specials: the model's control tokens. In an answer, "<eos>" becomes "< e o s >", so that the
-            model reads it as text.
+        score: scores answers, by a preference model or the model of good form.
+        by: name of the model, which the verdicts store.
+        specials: the model's control tokens. In an answer, spaces are put between the characters of
+            such a token, so that the model reads it as text.
     """
     # an empty answer gets p = 0, because with a failed verdict it would avoid a low reward
 
@@ -60,10 +62,12 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def quality_rows(
     samples: Sequence[Feedback], seed: int, specials: Sequence[str] = ()
 ) -> list[Judged]:
-    """Return training rows for a model that scores good form, from samples of the base model.
+    """Return training rows for the model of good form, from samples of the base model.
 
-    Whole answers have target 1. Corrupted copies of them, cut-off answers and answers that repeat a
-    sentence have target 0. Abstentions, empty answers and failed extractions are left out.
+    * Whole answers have target 1.
+    * Corrupted copies of whole answers, cut-off answers, and answers that repeat a sentence have
+      target 0.
+    * Abstentions, empty answers and samples whose extraction failed are left out.
     """
     good, bad = list[tuple[Response, str]](), list[tuple[Response, str]]()
     for sample in samples:
@@ -94,14 +98,14 @@ def has_repeated_sentence(text: str) -> bool:
 
 
 def corrupt(text: str, other: str, how: str, rng: random.Random) -> str:
-    """Return a corrupted copy of a text, or the text itself if it cannot be corrupted.
+    """Return a corrupted copy of a text. A text that cannot be corrupted is returned unchanged.
 
     Args:
         other: an answer to another question.
-        how: the corruption:
+        how: the kind of corruption:
 
-            * "said again": a sentence is repeated up to four times
-            * "cut off": the last words are missing
+            * "said again": copies of a sentence are added at the end, at most four
+            * "cut off": the last words are removed
             * "scrambled": the words of a sentence are shuffled
             * "off subject": a sentence is replaced by a sentence of `other`
     """
@@ -134,7 +138,7 @@ REMEDY = "name a folder or a public name of a classifier with one output and saf
 
 @dataclass(frozen=True)
 class Preference:
-    """A preference model.
+    """A preference model, which scores answers.
 
     Attributes:
         score: answers -> a score in [0, 1] for each; None for an answer that is too long.
@@ -148,10 +152,13 @@ class Preference:
 
 
 def preference_model(name: str) -> Preference:
-    """Load a sequence classifier with one output, by folder or hub name. Its score is σ(output).
+    """Load a preference model: a sequence classifier with one output. Its score is σ(output).
 
-    Question and answer are formatted with the model's chat template, or without one as a pair of
-    texts.
+    The model's chat template formats question and answer. Without a template, the tokenizer gets
+    them as a pair of texts.
+
+    Args:
+        name: folder or hub name.
 
     Raises:
         WorkbenchError: the model does not exist, is not a classifier with one output, or has

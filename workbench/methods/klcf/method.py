@@ -8,7 +8,7 @@ from workbench.methods.method import AT_ONCE, Method, Training, scaled
 
 
 def idle(config: KLCF) -> set[str]:
-    """Return paths, such as "dpo" or "prepare.items", of settings without effect in this config."""
+    """Return the paths of settings without effect in this config, such as "prepare.items"."""
     cases = (
         (config.trainer == "dpo", "grpo"),
         (config.trainer != "dpo", "dpo drawn"),
@@ -26,10 +26,10 @@ def idle(config: KLCF) -> set[str]:
 
 
 def training(config: KLCF) -> Training:
-    """Return a `Training`: trainer, settings without effect, initial policy and resident models.
+    """Return a `Training`: trainer, settings without effect, initial policy, and models in memory.
 
-    Up to two models stay in memory with the policy: the truthfulness model (or the base model, for
-    its confidence), and the model of good form that the run trains (`general.py`).
+    The reward keeps up to two models in memory: the model that gives P(true), and the model of good
+    form (`general.py`).
     """
     return Training(
         config.trainer,

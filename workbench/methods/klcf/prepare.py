@@ -1,11 +1,12 @@
 """Prepare KLCF's data before training (arXiv 2509.23765, section 2.2).
 
-The base model answers the training questions. The claims of its answers get verdicts. The results
-are checklists, and labelled claims for the truthfulness model. `prepare` writes, in this order:
+The base model answers the training questions, and the claims of its answers get verdicts. From
+these, `prepare` makes checklists, and labelled claims for the truthfulness model. It writes, in
+this order:
 
-* `samples/`: samples of the base model with claims and verdicts; a killed call continues from them
-* `checklists.jsonl`: `{question_id, items}`
-* `truth.jsonl`: `{question_id, claim, label}`
+* `samples/`: samples of the base model with claims and verdicts. A killed call continues from them.
+* `checklists.jsonl`: rows `{question_id, items}`
+* `truth.jsonl`: rows `{question_id, claim, label}`
 * `card.json`: the inputs, and counts of every step
 """
 
@@ -40,7 +41,7 @@ CHUNK = 16  # questions sampled, judged and written at a time
 
 
 def check_checks(checks: Checks) -> Grade:
-    """Return a function that verifies the claims of responses, without computing rewards.
+    """Return a function that extracts and verifies the claims of responses, without rewards.
 
     Claims in the thinking are ignored.
 
@@ -59,14 +60,21 @@ def prepare(
     *,
     seed: int,
 ) -> JsonObject:
-    """Prepare data for training questions in the folder `out`; return the content of its card.json.
+    """Prepare data for training questions in a folder, and return the content of its card.json.
 
-    An unfinished preparation in the folder is continued. A finished one is not changed.
+    An unfinished preparation in the folder is continued. A finished preparation is not changed.
+
+    Args:
+        source: the bench and the base model.
+        questions: the training questions. If there are more than `config.drawn.questions`, some are
+            chosen at random.
+        checks: the checks that the judge offers.
+        out: the folder.
 
     Raises:
         WorkbenchError: invalid settings, checks that cannot verify facts, or a folder that was
             prepared with other settings.
-        TooManyFailures: the judge failed too often; the same call continues the work.
+        TooManyFailures: the judge failed too often. The same call continues the work.
     """
     check_values(config)
     grade, identity = check_checks(checks), identity_of(config, source, seed)
@@ -108,7 +116,7 @@ def write_prepared(
     """Write checklists, labelled claims and card.json to the folder `out`; return the card.
 
     Args:
-        samples: graded samples of the base model's answers to `questions`.
+        samples: the base model's answers to `questions`, with claims and verdicts.
 
     Raises:
         TooManyFailures: too many comparisons of facts with checklists failed.

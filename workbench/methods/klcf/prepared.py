@@ -1,4 +1,4 @@
-"""Read KLCF's prepared data from a folder, and identify the bench and base model it is for."""
+"""Read KLCF's prepared data from a folder, after a check that it fits the bench and base model."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +24,11 @@ FILES = (CHECKLISTS, TRUTH, CARD)
 
 @dataclass(frozen=True)
 class Source:
-    """The bench and the base model that data is prepared with.
+    """The bench and the base model for which data is prepared.
 
     Attributes:
         bench: name of the bench.
-        hash: digest of the bench, `Bench.hash`.
+        hash: digest of the bench (`Bench.hash`).
         base: folder or hub name of the base model.
         shown: question -> number of the base model's training documents that state its answer; None
             if unknown.
@@ -47,8 +47,11 @@ def source_of(bench: Bench, base: str | None) -> Source:
     """Return the `Source` of a bench and a base model.
 
     Args:
-        base: the base model: a checkpoint of the bench, a folder or a hub name. None: the
-            checkpoint "base", or `bench.policy` if that is not a checkpoint.
+        base: checkpoint of the bench, folder or hub name. None: the checkpoint "base" if the
+            bench's initial policy is a checkpoint, else the initial policy.
+
+    Raises:
+        WorkbenchError: the base model does not exist.
     """
     shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
     name = base or ("base" if shipped else bench.policy)
@@ -58,9 +61,9 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings of a preparation as card.json stores them: a flat dict by field name.
+    """Return the settings of a preparation in the form of card.json: a flat dict by field name.
 
-    It lacks `max_failed`, which does not affect the result.
+    The setting `max_failed` is left out, because it does not affect the result.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -68,9 +71,10 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Convert the settings of a card.json, also an old one, to the form of `compared`.
+    """Return the settings of a card.json in the form of `compared`.
 
-    A value that is not a mapping is returned unchanged.
+    A card of an earlier version can be read too. A value that is not a mapping is returned
+    unchanged.
     """
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
@@ -82,7 +86,7 @@ def identity_of(config: Prepare, source: Source, seed: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Prepared data: the questions with a checklist, and claims to train the truthfulness model."""
+    """Prepared data: questions with checklists, and claims to train the truthfulness model on."""
 
     questions: list[Question]
     truth: list[Labelled]
@@ -92,12 +96,12 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     """Read the prepared data in a folder.
 
     Args:
-        source: the bench and base model that the data must be prepared for.
+        source: the current bench and base model.
         questions: the training questions.
 
     Raises:
-        WorkbenchError: the folder is unfinished or damaged, was prepared with another base model or
-            bench, or has a row of a question that is not in `questions`.
+        WorkbenchError: the folder is unfinished or damaged, was prepared for another bench or base
+            model, or has a row for a question that is not in `questions`.
     """
     card = read_json(folder / CARD)
     if card is None:
@@ -150,7 +154,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def digest(folder: Path) -> str | None:
-    """Return a digest of checklists.jsonl, truth.jsonl and card.json; None if one is missing."""
+    """Return a digest of checklists.jsonl, truth.jsonl and card.json; None if a file is missing."""
     if not all((folder / name).is_file() for name in FILES):
         return None
     digests = "".join(file_digest(folder / name) for name in FILES)

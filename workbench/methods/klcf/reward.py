@@ -28,13 +28,15 @@ def reward(config: KLCF) -> RewardFn:
 
     The last token gets the whole reward. The terms are:
 
-    * "check", the F-measure of the checklist, from "checklist" verdicts
-    * "truth", the mean P(true) of the claims, from "truth" or "fact" verdicts
-    * "general", the p of the "general" verdict
+    * "check": F-measure of recall and precision on the checklist, from "checklist" verdicts
+    * "truth": mean P(true) of the claims, from "truth" or "fact" verdicts
+    * "general": the p of the "general" verdict
 
-    "format" is 0. Without the required tags it is -1, and the terms are left out. "length" is a
-    penalty from 0 to -1, see `overlong`. If a verdict that a term needs failed or is missing, the
-    reward is None. A term of weight 0 needs no verdict.
+    "format" is 0, or −1 if the required think and answer tags are missing. Without the tags, the
+    terms are left out. "length" is a penalty from 0 to −1; see `overlong`.
+
+    The reward is None if a term needs a verdict that failed or is missing. A term of weight 0 needs
+    no verdict.
 
     Raises:
         WorkbenchError: a setting has an invalid value.
@@ -108,8 +110,10 @@ def reward(config: KLCF) -> RewardFn:
 def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
     """Raise `Unscored` if claims could not be extracted, or a verdict on a claim's truth failed.
 
-    If `compared`, a failed comparison of a claim with the checklist raises, too. Claims in the
-    thinking are ignored.
+    Claims in the thinking are ignored.
+
+    Args:
+        compared: if True, a failed comparison of a claim with the checklist raises, too.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
@@ -124,8 +128,8 @@ def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
     """Return the names of the checks that the reward needs. A term of weight 0 needs no check.
 
     Args:
-        truth: the check that gives P(true): "fact" (the judge), or "truth" (a trained model or the
-            base model's confidence).
+        truth: the check that gives P(true): "fact" (by the judge), or "truth" (by a truthfulness
+            model or the base model's confidence).
     """
     compared = ("claim_checklist",) if config.truth == "missing" else ()
     return (
@@ -136,11 +140,13 @@ def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
 
 
 def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]:
-    """Compare an answer with its checklist, and return scores by name (equations 3 to 5).
+    """Return how well an answer matches its checklist, as scores by name (equations 3 to 5).
 
-    With C consistent, X contradictory and M missing items, "recall" is C/(C+X+M) and "precision" is
-    C/(C+X). "check" is their F-measure, in which recall counts `b` times as much as precision. The
-    counts C, X and M are "consistent", "contradictory" and "missing".
+    * "consistent", "contradictory", "missing": number of items that the answer states (C),
+      contradicts (X) or does not mention (M)
+    * "recall": C / (C + X + M)
+    * "precision": C / (C + X), or 0 if the answer states and contradicts no item
+    * "check": F-measure of both, in which recall counts `b` times as much as precision
 
     Raises:
         Unscored: the question has no checklist, or a verdict on an item failed or is missing.
@@ -174,14 +180,15 @@ def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]
 def truthfulness(
     feedback: Feedback, verdicts: Table, only_missing: bool, abstain: float
 ) -> tuple[float | None, int]:
-    """Return the mean P(true) of the answer's claims, and the number of "fact" verdicts used.
+    """Return (mean P(true) of the answer's claims, number of claims scored by a "fact" verdict).
 
-    P(true) is from a claim's "truth" verdict, or without one from its "fact" verdict. If the answer
-    has no claims, the mean is `abstain` for an abstention, else 0.
+    P(true) is from a claim's "truth" verdict. If it has none, its "fact" verdict is used. If the
+    answer has no claims, the mean is `abstain` for an abstention, and 0 for any other answer.
 
     Args:
-        only_missing: use only claims that are missing from the checklist. If there are no such
+        only_missing: if True, use only claims that do not match the checklist. If there are no such
             claims, the mean is None.
+        abstain: the value for an abstention.
 
     Raises:
         Unscored: a verdict on a claim failed or is missing.
@@ -210,7 +217,11 @@ def overlong(tokens: int, l_max: int, l_cache: int) -> float:
 
 
 def count_tokens(response: Response) -> int:
-    """Return the number of tokens; raise `Unscored` if a non-empty text has no tokens."""
+    """Return the number of tokens of a response.
+
+    Raises:
+        Unscored: the response has text, but its tokens are not known.
+    """
     count = len(response.token_ids) or len(response.offsets)
     if response.text and not count:
         raise unscored(

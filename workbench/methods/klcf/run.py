@@ -1,6 +1,4 @@
-"""Define `KLCFRun`: the settings and questions of a training run of KLCF, and the function that
-grades responses with the trained models.
-"""
+"""Define `KLCFRun`: the settings and questions of a KLCF training run, and its grading function."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +30,11 @@ PREPARE, TRUTH_MODEL, GENERAL = "prepare", "truth", "general"  # names of the st
 
 @dataclass(frozen=True)
 class KLCFRun:
-    """The config and bench of a run, and the questions that it may train on."""
+    """The config and bench of a training run.
+
+    Attributes:
+        allowed: the questions that the run may train on.
+    """
 
     config: KLCF
     bench: Bench
@@ -47,6 +49,9 @@ class KLCFRun:
 
     def questions(self, job: Job) -> list[Question]:
         """Return the training questions that have a checklist in the prepared data.
+
+        Args:
+            job: contains the folder of the prepared data.
 
         Raises:
             WorkbenchError: no question has a checklist.
@@ -64,6 +69,9 @@ class KLCFRun:
 
         The judge compares answers with checklists. The setting `rewarded` selects the source of
         P(true): the truthfulness model, the base model's confidence or the judge.
+
+        Args:
+            job: contains the folders of the trained models.
         """
         bench, config = self.bench, self.config
         verify = dict(bench.checks.verify)
@@ -95,7 +103,9 @@ class KLCFRun:
         return general(scorer_of(model), by, model.tokenizer.all_special_tokens)
 
     def check_prepared(self) -> None:
-        """Check, before training, the base model and the folder `klcf.prepare.folder`, if any.
+        """Check, before training, that the base model and any folder of prepared data can be used.
+
+        The setting `klcf.prepare.folder` names the folder.
 
         Raises:
             WorkbenchError: the base model or the folder is missing, the folder lacks samples that
@@ -111,7 +121,7 @@ class KLCFRun:
                 )
 
     def check_lengths(self) -> None:
-        """Check that the reward models can read the longest answers of the training.
+        """Check that the reward models can read the longest answers in training.
 
         Raises:
             WorkbenchError: a model's context is too short, or the preference model cannot be
@@ -138,13 +148,15 @@ class KLCFRun:
 
 
 def input_digests(config: KLCF, bench: Bench) -> dict[str, str | None]:
-    """Return name -> digest of the models and files that a run reads, except policy and questions.
+    """Return name -> digest of the models and files that a run reads.
 
-    * `base_hash`: the base model, if its weights differ from the initial policy's weights
-    * `prepared_hash`, `samples_hash`: the folder `klcf.prepare.folder`
-    * `general_hash`: the preference model, if it is in a folder
+    The initial policy and the questions are not included.
 
-    The digest of a missing input, or of a preference model on the hub, is None.
+    * `base_hash`: the base model, if its weights are on disk and differ from the initial policy's
+    * `prepared_hash`, `samples_hash`: the folder `klcf.prepare.folder` and its samples, if used
+    * `general_hash`: the preference model, if one is named
+
+    The digest of a missing file, or of a preference model on the hub, is None.
     """
     digests: dict[str, str | None] = {}
     base = policy_hash(source_of(bench, config.base).base)

@@ -1,8 +1,10 @@
 """The stages of KLCF's training: preparation, reward models, policy.
 
-The first stage prepares data. Then a truthfulness model and a model of good form are trained, if
-the config uses them. The last stage trains the policy by GRPO or DPO on KLCF's reward. Each stage
-has its own folder and continues after a kill.
+1. Data is prepared from samples of the base model.
+2. A truthfulness model and a model of good form are trained, if the config uses them.
+3. The policy is trained by GRPO or DPO on KLCF's reward.
+
+Each stage has its own folder and continues after a kill.
 """
 
 import shutil
@@ -36,7 +38,7 @@ from workbench.util.jsonl import write_json
 
 
 def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
-    """Return the stages of a run, in order.
+    """Return the training stages of a run, in order.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or a judge without a check that the reward
@@ -133,9 +135,9 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
 
 
 def train_truth(run: KLCFRun, job: Job) -> Status:
-    """Train the truthfulness model on the prepared claims, or calibrate the base's confidence.
+    """Train the truthfulness model on prepared claims, or calibrate the base model's confidence.
 
-    Then measure it, and the untuned base model for comparison, on held-out questions.
+    The result and, for comparison, the untuned base model are measured on held-out questions.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:
@@ -162,9 +164,9 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
 
 
 def train_general(run: KLCFRun, job: Job) -> Status:
-    """Train a model that scores how well formed an answer is; measure it on held-out questions.
+    """Train the model of good form, and measure it on held-out questions.
 
-    It learns to tell the base model's answers to training questions from corrupted copies of them.
+    The model learns to distinguish the base model's answers from corrupted copies of them.
     """
     config, base = run.config, run.source.base
     allowed = {question.id for question in run.allowed}

@@ -3,7 +3,7 @@
 P(true) is from a truthfulness model or from the base model's confidence. `measured` computes how
 well P(true) separates true from false claims (table 12).
 
-The truthfulness model is a scalar head with LoRA on the base model, so it can only judge what the
+The truthfulness model is the base model with LoRA and a scalar head. So it can only use what the
 base model has learned. `workbench.training.reward_model` trains it. Its input is a question, with
 the claim as the answer.
 """
@@ -40,18 +40,18 @@ def as_read(question: Question, claim: str, target: float, specials: Sequence[st
 
     Args:
         target: 1 for a true claim, 0 for a false one.
-        specials: the model's control tokens. In a claim, "<eos>" becomes "< e o s >", so that the
-            model reads it as text.
+        specials: the model's control tokens. In a claim, spaces are put between the characters of
+            such a token, so that the model reads it as text.
     """
     return as_whole(question, " ".join(claim.split()), target, specials)
 
 
 def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> list[Judged]:
-    """Return labelled claims as training rows: target 1 if supported, 0 if refuted.
+    """Return labelled claims as training rows, with target 1 if supported and 0 if refuted.
 
     Args:
-        specials: the model's control tokens. In a claim, "<eos>" becomes "< e o s >", so that the
-            model reads it as text.
+        specials: the model's control tokens. In a claim, spaces are put between the characters of
+            such a token, so that the model reads it as text.
     """
     return [
         as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows
@@ -59,16 +59,24 @@ def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> li
 
 
 def scorer_of(model: Scorer) -> TextScorer:
-    """Return a function that scores texts with a reward model; too long texts get None."""
+    """Return a function that scores whole texts with a reward model.
+
+    The score of a text is from 0 to 1. It is None if the text is too long for the model.
+    """
     return lambda rows: [values[0] if values else None for values in model.score(rows)]
 
 
 def text_values(
     score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str]
 ) -> list[float]:
-    """Score each text, from 0 to 1, as the whole answer to its question.
+    """Return a score from 0 to 1 for each text, as the whole answer to its question.
 
-    Equal texts with the same question are scored once. An empty or too long text gets 0.
+    Equal texts with the same question are scored once. An empty text, or a text that is too long
+    for the model, gets 0.
+
+    Args:
+        specials: the model's control tokens. In a text, spaces are put between the characters of
+            such a token, so that the model reads it as text.
     """
     rows = {
         (question.id, question.text, text): as_whole(question, text, specials=specials)
@@ -87,9 +95,9 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 
     Args:
         score: computes P(true) of claims.
-        by: the name of the scorer in the verdicts.
-        specials: the model's control tokens. In a claim, "<eos>" becomes "< e o s >", so that the
-            model reads it as text.
+        by: name of the model, which the verdicts store.
+        specials: the model's control tokens. In a claim, spaces are put between the characters of
+            such a token, so that the model reads it as text.
     """
 
     def verify(batch: Batch) -> list[Checked]:
@@ -116,12 +124,19 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
 def measured(
     score: TextScorer, base: Policy, training: Sequence[Judged], testing: Sequence[Judged]
 ) -> JsonObject:
-    """Return metrics of a truthfulness model, and of the untuned base model, on held-out claims.
+    """Return metrics of P(true) on held-out claims, and metrics of the untuned base model.
 
-    The metrics use as many true as false claims. `strangers` counts claims about people that no
-    training question is about. `too_long` counts claims without a finite score.
+    The metrics of P(true) are those of `calibration` and `accuracy_and_f1`, on equal numbers of
+    true and false claims. The other values are:
+
+    * `claims`: number of scored claims
+    * `too_long`: number of claims without a finite score
+    * `strangers`: number of scored claims about people who do not occur in the training rows
+    * `untuned`: metrics of the base model, from the function `untuned`
 
     Args:
+        score: computes P(true) of claims.
+        base: the untuned base model.
         training, testing: rows of one claim each, with target 1 (true) or 0 (false).
     """
     rows = balanced(testing)
@@ -144,7 +159,8 @@ def measured(
 def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged]) -> JsonObject:
     """Return how well the untuned base model's confidence separates true from false claims.
 
-    Accuracy and F1 use the threshold that is best on the training claims *(ours)*.
+    The metrics are AUC, accuracy and F1 on the claims in `testing`. Accuracy and F1 use the
+    threshold that is best on the claims in `training` *(ours)*.
     """
     seen, rows = balanced(training), balanced(testing)
     values = confidences(base, [*seen, *rows])
@@ -159,7 +175,10 @@ def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged])
 
 
 def balanced(rows: Sequence[Judged]) -> list[Judged]:
-    """Return equal numbers of true and false claims: the first ones of each, without duplicates."""
+    """Return equal numbers of true and false claims, without duplicates.
+
+    The first claims of each label are used.
+    """
     # built from the end, so that of equal claims the first row is kept
     distinct = {(row.question.id, key(row.text)): row for row in reversed(rows)}
     true, false = (
@@ -173,10 +192,10 @@ def balanced(rows: Sequence[Judged]) -> list[Judged]:
 def accuracy_and_f1(
     pairs: Sequence[tuple[float, float]], threshold: float = 0.5
 ) -> dict[str, float | None]:
-    """Return accuracy and F1 (of the class "true") of (value, target) pairs.
+    """Return accuracy and F1 (of the class "true") for pairs (value, target).
 
-    A claim is called true if its value is above `threshold`. It is true if its target is 1. If
-    there are no pairs, both metrics are None.
+    A claim is predicted to be true if its value is above `threshold`. It is true if its target is
+    1. Without pairs, both metrics are None.
     """
     if not pairs:
         return {"accuracy": None, "f1": None}
@@ -189,10 +208,11 @@ def accuracy_and_f1(
 
 
 def best_threshold(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the threshold on the value with the best accuracy for (value, target) pairs.
+    """Return the threshold with the best accuracy for pairs (value, target).
 
-    Of several best thresholds, the lowest is returned: 0 if it is best to call every claim true.
-    0.5 if there are no pairs.
+    A claim is predicted to be true if its value is above the threshold. If several thresholds are
+    best, the lowest is returned. This is 0 if it is best to predict that every claim is true.
+    Without pairs, the result is 0.5.
     """
     right = sum(target == 1 for _, target in pairs)  # if every claim is called true
     best, most = (0.0 if pairs else 0.5), right

@@ -1,4 +1,4 @@
-"""The settings of KnowRL (arXiv 2506.19807), with the paper's defaults."""
+"""Settings of KnowRL (arXiv 2506.19807), with the paper's defaults."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -32,9 +32,9 @@ PAPER = GRPO(
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Settings of the cold start (SFT before RL): how many responses of the policy are sampled.
+    """Settings of the cold start, which is SFT on sampled responses of the policy before RL.
 
-    SFT uses the samples with the right form, a correct answer or a refusal, and no wrong claim.
+    It trains on the samples with the right form, a correct answer or a refusal, and no wrong claim.
     """
 
     cold_samples: int = setting(8, "sampled responses per question; 0: no cold start", least=0)
@@ -43,8 +43,10 @@ class ColdStart:
 
 @dataclass(frozen=True)
 class KnowRL:
-    """The settings of KnowRL's reward (the paper's section "Asymmetric correctness reward") and of
-    its training."""
+    """Settings of KnowRL's reward and of its training.
+
+    The paper's section on the reward is "Asymmetric correctness reward".
+    """
 
     form: float = setting(
         1.0, "reward of correct think and answer tags; -form for a response without them"

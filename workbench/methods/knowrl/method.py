@@ -49,7 +49,9 @@ TINY = scaled(
 
 
 def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
-    """Return the training stages of a run: the cold start, unless `cold_samples` is 0, then GRPO.
+    """Return the training stages of a run: a cold start, then GRPO.
+
+    There is no cold start if `cold_samples` is 0.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or a judge without the needed checks.

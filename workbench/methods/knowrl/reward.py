@@ -1,5 +1,6 @@
-"""KnowRL's reward (arXiv 2506.19807): the format, the final answer, and the share of supported
-facts in the thinking.
+"""KnowRL's reward (arXiv 2506.19807): a sum of terms for format, outcome and facts.
+
+The facts are the claims of the thinking.
 """
 
 from statistics import fmean
@@ -32,14 +33,17 @@ REWARDED = {
 def reward(config: KnowRL) -> RewardFn:
     """Return the reward function R = r_format + r_correct + r_fact.
 
-    The last token gets the whole reward. Names in backticks are fields of `config`.
+    The last token gets the whole reward. `form`, `correct`, `refusal`, `wrong` and `facts` are
+    settings.
 
     * r_format is +`form` for a response with the required tags (`text.well_formed`), else −`form`.
-    * r_correct is `correct`, `refusal` or `wrong`, by the outcome of the answer.
-    * r_fact is the share of the thinking's claims that are supported, also if hedged *(ours)*; 0
-      without claims. `facts` selects the outcomes for which r_fact is added.
+    * r_correct is `correct` for a correct answer, `refusal` for a refusal, and `wrong` for a wrong
+      answer.
+    * r_fact is the share of the thinking's claims that are supported; 0 without claims. A hedged
+      claim can be supported too *(ours)*. `facts` selects the outcomes for which r_fact is added.
 
-    If a verdict on a claim of the thinking failed, the reward is None, even without r_fact.
+    The reward is None if a verdict that it needs is missing. It is also None if a verdict on the
+    outcome or on a claim of the thinking failed, even if r_fact is not added.
 
     Raises:
         WorkbenchError: invalid settings.

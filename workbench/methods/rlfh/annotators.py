@@ -1,7 +1,7 @@
-"""Checks whose "fact" verdicts on claims are from another annotator than the bench's judge.
+"""Checks whose labels of claims are from another annotator than the bench's judge.
 
-RLFH (arXiv 2406.12221, section 4.5, table 3) compares policies that learn from different
-annotators.
+An annotator is a model that labels claims, such as the local verifier. RLFH (arXiv 2406.12221,
+section 4.5, table 3) compares policies that learn from different annotators.
 """
 
 import random
@@ -25,13 +25,14 @@ Key = tuple[str, str]  # (id of the question, text of the claim)
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """Return a check like `verify`, but with "fact" labels from `annotator`.
+    """Return a check like `verify`, but with the labels of claims from `annotator`.
 
-    * `verify` still rates the informativeness and gives the "subject" verdicts. Its failures are
-      kept.
-    * The annotator reads each claim without its response, and equal claims of a question once. It
-      does not read claims that the extractor has already labelled.
-    * The annotator's costs and passages are added to the results.
+    * `verify` still rates the informativeness and gives the "subject" verdicts. If a verdict of
+      `verify` failed, it is kept.
+    * The annotator reads each claim alone, without its response. It reads claims with the same
+      question and words only once.
+    * Claims that the extractor has already labelled keep their labels.
+    * The annotator's costs and passages are added to those of `verify`.
     """
     known: dict[Key, Checked] = {}
 
@@ -68,8 +69,9 @@ def _relabelled(
 
     Args:
         keys: target of a verdict, such as "claim:0" -> key of its claim.
-        judged: the annotator's result for each key.
-        costs: costs that no row has yet. Costs that are added here are removed from this dict.
+        judged: key of a claim -> the annotator's result.
+        costs: key of a claim -> a cost that no row contains yet. Costs that are added here are
+            removed from this dict.
     """
 
     def relabelled(verdict: Verdict) -> Verdict:
@@ -88,10 +90,10 @@ def _relabelled(
 
 
 def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """Return a check that verifies claims with the local verifier and pages of the closed world.
+    """Return a check that compares claims with pages of the closed world, by the local verifier.
 
-    The passages are the pages that the question's title names, and their outdated editions. Without
-    a page, a claim is labelled "vague" *(ours)*.
+    The pages are those that the question's title names, with their outdated editions. If there is
+    no page, the claim is labelled "vague" *(ours)*.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:
@@ -125,11 +127,14 @@ def _left_open(verdict: Verdict) -> Verdict:
 
 
 def flipped(verify: Verify, share: float) -> Verify:
-    """Return a check like `verify`, with a share of its "fact" labels inverted.
+    """Return a check like `verify`, with a share of its labels of claims inverted.
 
     This simulates a worse annotator. "correct" and "wrong" are swapped, also in hedged labels, and
-    p becomes 1 − p. Whether a label is inverted depends only on `share`, the question's id and the
-    claim's text.
+    p becomes 1 − p. Equal claims about the same question are treated alike: a hash of the
+    question's id and the claim's text selects the claims.
+
+    Args:
+        share: expected share of inverted labels, from 0 to 1.
     """
 
     def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:

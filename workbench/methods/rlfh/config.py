@@ -1,4 +1,4 @@
-"""The settings of RLFH (arXiv 2406.12221), with the paper's defaults."""
+"""Settings of RLFH (arXiv 2406.12221), with the paper's defaults."""
 
 import warnings
 from dataclasses import dataclass
@@ -50,7 +50,11 @@ PROMPTS = Prompts(system="")  # the question alone: an answer in prose, not in a
 
 
 def _value(label: str) -> float | None:
-    """Return the field of the setting `f_LABEL`; its default None means `reward_map`'s value."""
+    """Return the setting `f_LABEL` of a label. The default None selects the value of `reward_map`.
+
+    Args:
+        label: a label of claims, such as "vague".
+    """
     return setting(
         None,
         f"f, the value of a {label.replace('_', ' ')} claim: {PAPER_F[label]:g}; launch script"
@@ -66,10 +70,14 @@ def _factor(rating: int, claim: str) -> float:
 
 @dataclass(frozen=True)
 class RLFH:
-    """The settings of RLFH's reward and of its training.
+    """Settings of RLFH's reward and of its training.
 
-    f is the value of a claim's label, and g the factor of its informativeness. The defaults of f
-    and g are from the paper (table 9), those of α, β and ε from its code.
+    The symbols are those of `reward`:
+
+    * f: the value of a claim's label (defaults from the paper, table 9)
+    * g: the factor of a claim's informativeness (defaults from the paper, table 9)
+    * α, β, ε: weights of truth and informativeness, and a lower bound (defaults from the paper's
+      code)
     """
 
     mode: Literal["pipeline", "single_pass"] = setting(
@@ -129,22 +137,29 @@ class RLFH:
 
 
 def label_values(config: RLFH) -> dict[str, float]:
-    """Return f, the value of each label, from the settings `reward_map` and `f_…`."""
+    """Return a dict from each label of claims, such as "vague", to its value in the reward.
+
+    This is f of the paper, from the settings `reward_map` and `f_…`.
+    """
     table = PAPER_F if config.reward_map == "paper" else LAUNCH_SCRIPT_F
     own = {name: getattr(config, f"f_{name}") for name in table}
     return {name: value if own[name] is None else float(own[name]) for name, value in table.items()}
 
 
 def factors(config: RLFH) -> dict[int, float]:
-    """Return g, a dict from informativeness rating (1 to 5) to factor."""
+    """Return a dict from each informativeness rating, 1 to 5, to its factor in the reward.
+
+    This is g of the paper.
+    """
     return {rating: getattr(config, f"g_{rating}") for rating in PAPER_G}
 
 
 def warn_of_rewarded_mistakes(config: RLFH) -> None:
     """Warn if these settings let a vague or wrong claim raise the reward.
 
-    The reward of a claim that is alone in its sentence is checked: α·f·|g| + β·log(1 + max(ε, g)).
-    The paper's and the launch script's f cause no warning.
+    The effect of one such claim is estimated for each informativeness rating, in the notation of
+    `reward`: α·f·|g| + max(β·log(1 + max(ε, g)), 0). The warning names the cases above 0. The
+    values of f from the paper and from its launch script cause no warning.
     """
     # In a sentence with other claims and Σg ≥ 0, the logarithm changes by less (for β ≥ 0).
     # In a sentence of useless claims (g = −.1), Σg is negative. With the paper's table 9, after

@@ -1,6 +1,6 @@
 """Define the method RLFH: its checks, its reward's parts, its training and tiny-bench settings.
 
-Training is PPO or GRPO. The annotator that the config names labels the claims.
+Training is PPO or GRPO. A setting names the annotator that labels the claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ TINY = scaled(
 
 
 def checks(config: RLFH) -> tuple[str, ...]:
-    """Return the names of the checks that the reward reads: "fact" or "single_pass".
+    """Return the name of the check that the reward reads, in a tuple: "fact" or "single_pass".
 
     "single_pass" extracts and verifies claims in one call.
     """
@@ -65,7 +65,7 @@ def training(config: RLFH) -> Training:
 
 
 def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
-    """Return the training stages of a run: a single stage, PPO or GRPO.
+    """Return the training stages of a run: one stage, PPO or GRPO.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or an annotator that is not available.
@@ -83,7 +83,7 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
 def _with_annotator(config: RLFH, bench: Bench) -> Checks:
     """Return the bench's checks, with "fact" verdicts by the annotator that the config names.
 
-    The share `config.flips` of the annotator's labels is inverted.
+    A share of the annotator's labels, the setting `flips`, is inverted.
 
     Raises:
         WorkbenchError: the mode is not "pipeline", or the annotator is not available.
@@ -121,9 +121,9 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 
 
 def loaded_at_first_batch(make: Callable[[], Verify]) -> Verify:
-    """Return a check that is created by `make` at its first batch, for example to load a model.
+    """Return a check that is created by calling `make` when the first batch is checked.
 
-    Torch's random state is restored after the call of `make`.
+    `make` may load a model. Torch's random state is restored after the call.
     """
 
     @cache

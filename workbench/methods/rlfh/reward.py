@@ -1,5 +1,6 @@
-"""RLFH's reward (arXiv 2406.12221, section 3.2): a term for the truth of each claim, and a term for
-the informativeness of each sentence.
+"""RLFH's reward: terms for the truth of claims and the informativeness of sentences.
+
+Source: arXiv 2406.12221, section 3.2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,18 +44,26 @@ Bounds = tuple[int | None, int | None]  # (start, end) in characters; end None: 
 
 
 def reward(config: RLFH) -> RewardFn:
-    """Return the reward function: the sum of α·f(label)·|g(info)| over claims and of
-    β·log(1 + max(ε, Σ g(info))) over sentences (equations 1 and 2).
+    """Return the reward function: a sum of terms for claims and for sentences (equations 1 and 2).
 
-    `info` is a claim's informativeness, 1 to 5. Σ is over the claims of a sentence. α, β, ε, f
-    (`label_values`) and g (`factors`) are settings of `config`.
+    * Each claim adds α·f(label)·|g(info)|.
+    * Each sentence with claims adds β·log(1 + max(ε, Σ g(info))), where Σ is the sum over its
+      claims.
 
-    * Claims in the thinking do not count *(ours)*. Claims without a sentence form one more
-      sentence *(ours)*. Without claims, as in a refusal, the reward is 0.
-    * `granularity` sets the positions of the rewards. "statement": the ends of claims and
-      sentences. "sentence": the ends of sentences. "paragraph": the end of the response.
-    * With `off_subject="wrong"`, the truth term of a claim about another subject is that of a wrong
-      claim with informativeness 2, even if the claim is true *(ours)*.
+    `info` is a claim's informativeness, 1 to 5. α, β and ε are settings. f is `label_values`, and g
+    is `factors`.
+
+    * Claims in the thinking do not count *(ours)*.
+    * Claims without a sentence form one more sentence *(ours)*.
+    * Without claims, as in a refusal, the reward is 0.
+    * With `off_subject="wrong"`, a claim about another subject gets the truth term of a wrong claim
+      with informativeness 2, even if the claim is true *(ours)*.
+
+    The setting `granularity` selects where the terms are assigned. "statement": at the ends of
+    claims and of sentences. "sentence": at the ends of sentences. "paragraph": at the end of the
+    response.
+
+    The reward is None if a verdict or an informativeness rating that it needs failed or is missing.
 
     Raises:
         WorkbenchError: invalid settings.

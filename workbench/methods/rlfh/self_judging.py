@@ -38,8 +38,11 @@ Read = Callable[[Parsed, str], str | None]
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
     """Return a check that asks the policy a yes/no question about each claim.
 
-    The closed world defines the questions. Their system prompt lets the policy think first. A claim
-    is labelled "vague" if there is no yes/no question for its relation, or if the policy abstains.
+    The questions are from the closed world, with a system prompt that lets the policy think first.
+    The answer determines the label.
+
+    A claim is labelled "vague" if the policy abstains. It is also "vague" if there is no yes/no
+    question for it. If the answer is neither "yes" nor "no", the verdict is a failure.
     """
     labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
     system = world.questions("ood", ["yes_no"])[0].system
@@ -55,10 +58,13 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
 
 
 def by_recall(policy: Policy, world: World) -> Verify:
-    """Return a check that asks the policy an open question and compares its answer with the claim.
+    """Return a check that compares each claim with the policy's answer to an open question.
 
-    The question does not contain the claimed value, so that the policy cannot simply agree. If the
-    policy abstains, the claim is labelled "vague".
+    For "Ana Bo was born in 1950", the question could be "When was Ana Bo born?". It does not
+    contain the claimed value, so the policy cannot simply agree.
+
+    A claim is labelled "vague" if the policy abstains, or if the claim does not state exactly one
+    fact. If the answer cannot be read, the verdict is a failure.
     """
     parser = parser_of(world)
 

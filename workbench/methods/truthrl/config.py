@@ -1,4 +1,4 @@
-"""The settings of TruthRL (arXiv 2509.25760), with the paper's defaults."""
+"""Settings of TruthRL (arXiv 2509.25760), with the paper's defaults."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -29,7 +29,7 @@ PAPER = GRPO(
 class Probing:
     """Settings of the probe, which finds questions that the policy cannot answer.
 
-    If the setting `knowledge` is True, the probe runs before the training.
+    The probe runs before the training if the setting `knowledge` is True.
     """
 
     probe_samples: int = setting(
@@ -45,7 +45,7 @@ PROMPTS, PROBE = Prompts(), Probing()
 
 @dataclass(frozen=True)
 class TruthRL:
-    """The settings of TruthRL's reward and of its training."""
+    """Settings of TruthRL's reward and of its training."""
 
     reward: Literal["ternary", "binary"] = setting(
         "ternary", "binary: an abstention earns `wrong`, as a wrong answer; ternary: `abstain`"

@@ -1,5 +1,4 @@
-"""Define the method TruthRL: its checks, the parts of its reward, its settings for smaller benches,
-and the stages of its training.
+"""Define the method TruthRL: its checks, its reward's parts, its stages and its bench settings.
 
 The training is GRPO. With the setting `knowledge`, a probe first finds the questions that the
 policy cannot answer.
@@ -59,7 +58,8 @@ SMALL = scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512})
 def checks(config: TruthRL) -> tuple[str, ...]:
     """Return the names of the checks that the reward reads.
 
-    These are "outcome", "out_of_knowledge" with `knowledge`, and "reasoning" with `reasoning`.
+    These are "outcome"; "out_of_knowledge" if the setting `knowledge` is True; and "reasoning" if
+    the setting `reasoning` is not "none".
     """
     boundary = ("out_of_knowledge",) if config.knowledge else ()
     return ("outcome", *boundary, *(("reasoning",) if config.reasoning != "none" else ()))
@@ -69,10 +69,11 @@ REPORT = "report.json"
 
 
 def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """Return the training stages of a run: GRPO, and with `knowledge` a probe before it.
+    """Return the training stages of a run: GRPO, and before it a probe if `knowledge` is True.
 
     The probe samples the initial policy to find the questions outside its knowledge. With
-    `probe_samples=0` the judge's check "out_of_knowledge" finds them instead.
+    `probe_samples=0` there is no probe. The judge's check "out_of_knowledge" then finds these
+    questions.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or a judge without the needed checks.

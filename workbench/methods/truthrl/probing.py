@@ -1,9 +1,11 @@
 """Probe which questions a policy can answer (TruthRL, arXiv 2509.25760, section 3.2).
 
 The probe samples and grades several answers to each question. A question without a correct sample
-is out of the policy's knowledge. The knowledge-enhanced reward reads this result as the check
-"out_of_knowledge". A question's samples depend only on the policy, the question, the sampling
-settings and the seed. So a killed probe continues with the same result as an uninterrupted probe.
+is out of the policy's knowledge. The check "out_of_knowledge" passes this result to the
+knowledge-enhanced reward.
+
+The samples depend only on the policy, the question, the sampling settings and the seed. So a killed
+probe continues with the same result as an uninterrupted probe.
 """
 
 import os
@@ -59,8 +61,8 @@ def probe_questions(
 
     Args:
         sampler: samples and grades answers; see `local_sampler`.
-        out: the folder of the file.
-        k: samples per question; `sampler` must return this number.
+        out: folder of `probe.jsonl`.
+        k: number of samples per question. `sampler` must return this number.
         exposures: question -> number of training documents that state its answer; None if unknown.
         max_failed: largest accepted share of samples that could not be graded.
 
@@ -91,13 +93,16 @@ def probe_questions(
 
 
 def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
-    """Return the rows of `probe.jsonl` in `out`: one for each question probed so far.
+    """Return the rows of `probe.jsonl` in the folder `out`: one for each question probed so far.
 
-    Questions are probed in the order of `questions`. If there is no file, return [].
+    The result is [] if there is no file.
+
+    Args:
+        questions: all questions of the probe, in the order in which they are probed.
+        k: number of samples per question.
 
     Raises:
-        WorkbenchError: the file has a malformed row, other questions, or another number of samples
-            than k.
+        WorkbenchError: the file has a malformed row, other questions, or another number of samples.
     """
     if not (out / FILE).exists():
         return []
@@ -122,7 +127,8 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
     """Return a sampler for `probe_questions` that runs the policy in this process.
 
-    The sampler yields the graded samples of each list of questions.
+    The sampler takes lists of questions. For each list, it yields the graded samples of its
+    questions.
     """
     return lambda chunks: (
         samples_of(grade, answers(policy, chunk, how), how.samples) for chunk in chunks
@@ -146,9 +152,10 @@ def answers(
 def samples_of(
     grade: Grade, answered: Sequence[list[Response] | Failure], k: int
 ) -> list[tuple[Sample, ...]]:
-    """Grade the responses to each question, and return them as samples.
+    """Grade the responses to each question, and return k samples per question.
 
-    A question with a `Failure` in place of responses gets k ungraded samples.
+    Args:
+        answered: for each question its responses, or a `Failure`, which gives k ungraded samples.
     """
     graded = iter(grade([one for group in answered if isinstance(group, list) for one in group]))
     return [
@@ -160,9 +167,10 @@ def samples_of(
 
 
 def vote(feedback: Feedback) -> Sample:
-    """Return the final answer and the outcome of a graded response.
+    """Return a graded response as a `Sample`: its final answer and its outcome.
 
-    The answer is normalised. It is "" if there is no answer, and None if the response abstains.
+    The answer is normalised. It is "" if the response has no final answer, and None if it abstains.
+    The outcome is None if grading failed.
     """
     outcome, response = outcome_of(feedback), feedback.response
     if outcome == UNCERTAIN:
@@ -207,9 +215,9 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
 
 
 def read_probe(path: Path | str) -> dict[str, bool | None]:
-    """Read a probe's file: return question id -> whether it is out of the policy's knowledge.
+    """Read the file of a probe, and return question id -> whether it is out of knowledge.
 
-    The value is None if the probe did not decide, because samples could not be graded.
+    The value is None (undecided) if no sample was correct and some samples could not be graded.
 
     Raises:
         WorkbenchError: there is no such file, or a row has no result.

@@ -22,6 +22,8 @@ UNKNOWN = KNOWLEDGE[1]
 def reward(config: TruthRL) -> RewardFn:
     """Return the reward function: ternary or binary, with the enhancements that the config selects.
 
+    The reward is None if a verdict that it needs failed or is missing.
+
     Raises:
         WorkbenchError: invalid settings.
     """
@@ -44,17 +46,17 @@ def reward(config: TruthRL) -> RewardFn:
 
 
 def binary(correct: float = 1.0, wrong: float = -1.0) -> RewardFn:
-    """Return the binary reward (section 3.2): `correct` (+1) if correct, otherwise `wrong` (−1).
+    """Return the binary reward function (section 3.2).
 
-    An abstention gets `wrong`, too.
+    A correct answer gets `correct`. Every other response, also an abstention, gets `wrong`.
     """
     return ternary(correct, wrong, wrong)
 
 
 def ternary(correct: float = 1.0, abstain: float = 0.0, wrong: float = -1.0) -> RewardFn:
-    """Return the ternary reward (section 3.2).
+    """Return the ternary reward function (section 3.2).
 
-    A correct answer gets `correct` (+1), an abstention `abstain` (0), a wrong answer `wrong` (−1).
+    A correct answer gets `correct`, an abstention gets `abstain`, and a wrong answer gets `wrong`.
     """
     return _of_outcome({"correct": correct, "uncertain": abstain, "incorrect": wrong})
 
@@ -71,11 +73,10 @@ def _of_outcome(values: Mapping[str, float]) -> RewardFn:
 
 
 def knowledge(base: RewardFn, other: float) -> RewardFn:
-    """Return the knowledge-enhanced variant (section 3.2) of the reward `base`.
+    """Return the knowledge-enhanced variant (section 3.2) of the reward function `base`.
 
-    On a question that is out of the policy's knowledge, an abstention gets +1. Every other
-    response, even with a correct answer, gets `other` (paper: −1). On other questions `base`
-    applies.
+    The variant differs from `base` on questions that are out of the policy's knowledge. There, an
+    abstention gets +1. Every other response, even with a correct answer, gets `other` (paper: −1).
     """
     unknown = _of_outcome({"correct": other, "uncertain": 1.0, "incorrect": other})
 
@@ -88,9 +89,9 @@ def knowledge(base: RewardFn, other: float) -> RewardFn:
 
 
 def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
-    """Return the reasoning-enhanced variant (section 4.6) of the reward `base`.
+    """Return the reasoning-enhanced variant (section 4.6) of the reward function `base`.
 
-    If the "reasoning" verdict failed or is missing, the reward is None.
+    The reward is None if the "reasoning" verdict failed or is missing.
 
     Args:
         combine: (reward of `base`, quality ρ of the reasoning, outcome) -> reward. ρ is 1 for good
@@ -117,10 +118,11 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
 
 
 def string_match(base: RewardFn) -> RewardFn:
-    """Return the reward `base` with outcomes by string matching (rule-based verifier, table 5).
+    """Return the reward function `base` with string matching of answers in place of the judge.
 
-    An answer is correct only if it equals a gold answer after normalisation (`text.normalise`). The
-    "outcome" verdict still decides whether the response abstains.
+    This is the rule-based verifier of table 5. An answer is correct only if it equals a gold answer
+    after normalisation (`text.normalise`). The "outcome" verdict still decides whether a response
+    abstains.
     """
 
     def by_string_match(feedback: Feedback) -> Reward:
