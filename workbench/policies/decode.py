@@ -81,9 +81,6 @@ class Decoding:
 
     Random numbers come from torch's CPU generator. Those of a completion depend on the index of its
     prompt, not on the texts of other prompts.
-
-    Attributes:
-        pad: id of the padding token.
     """
 
     forward: Forward
