@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import torch
 
 # *(ours)* most windows that the model reads for a claim
-MOST_WINDOWS = 6
+MOST_WINDOWS = 8
 BATCH = 32  # most pairs in a batch
 BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memory
 # part of the repository, not of the wheel
@@ -147,7 +147,7 @@ class Verifier:
         )
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
         scores_NK = torch.zeros(len(encoded), 3)
-        with torch.inference_mode(), _fast_products():
+        with torch.inference_mode():
             while order:
                 indices = order[-min(BATCH, max(1, BATCH_TOKENS // len(encoded[order[-1]][0]))) :]
                 scores_NK[indices] = logits(self.model, collate([encoded[i] for i in indices]))
@@ -160,7 +160,9 @@ class Verifier:
         A premise is cut if the pair is longer than `settings.max_length` word pieces. `check` reads
         long evidence in windows instead.
         """
-        probabilities_NK = (self.scores(pairs) / self.settings.temperature).double().softmax(-1)
+        with _fast_products():
+            scores_NK = self.scores(pairs)
+        probabilities_NK = (scores_NK / self.settings.temperature).double().softmax(-1)
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Passages) -> Entailment:
@@ -170,8 +172,9 @@ class Verifier:
     def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
         """Check each (claim, its passages), and return the results in order.
 
-        * A passage is read in windows of whole sentences. By default, the window with the highest
-          p(support) or p(contradict) decides, and other windows have no effect; see `POOLS`.
+        * A passage is divided into windows of whole sentences. The model reads the windows that
+          `relevant` selects. By default, the window with the highest p(support) or p(contradict)
+          decides, and other windows have no effect; see `POOLS`.
         * Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`.
         * The p(support) of a denial is the p(contradict) of the denied statement.
         * Claims without passages, and claims that cannot be read (`workbench.verifier.reading`),
