@@ -70,9 +70,9 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
     assert together == verifier.predict(pairs)
     for pair, triple in zip(pairs, together, strict=True):
         assert sum(triple) == pytest.approx(1.0, abs=1e-9) and min(triple) >= 0
-        assert verifier.predict([pair])[0] == pytest.approx(triple, abs=1e-3)
+        assert verifier.predict([pair])[0] == pytest.approx(triple, abs=2e-3)
     assert verifier.predict(pairs[::-1]) == [
-        pytest.approx(triple, abs=1e-3) for triple in together[::-1]
+        pytest.approx(triple, abs=2e-3) for triple in together[::-1]
     ]
     assert verifier.predict([]) == []
 
@@ -147,13 +147,19 @@ def test_a_long_text_costs_no_more_than_its_most_similar_windows(verifier: Verif
     assert BRIDGE[:40] in text[slice(*check.span)] and verifier.label(check) == "correct"
 
 
-def test_fast_products_change_little_and_only_here(verifier: Verifier) -> None:
-    import torch
-
+def test_bfloat16_changes_little(verifier: Verifier, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [(premise, claim) for premise, claim, _ in CLEAR]
-    exact = (verifier.scores(pairs) / verifier.settings.temperature).double().softmax(-1)
-    assert (torch.tensor(verifier.predict(pairs)).double() - exact).abs().max() < 0.01
-    assert torch.get_float32_matmul_precision() == "highest"
+    found = verifier.predict(pairs)
+    monkeypatch.setattr("workbench.verifier.model.in_bfloat16", lambda: False)
+    exact = load_verifier().predict(pairs)
+    assert (
+        max(
+            abs(a - b)
+            for one, two in zip(found, exact, strict=True)
+            for a, b in zip(one, two, strict=True)
+        )
+        < 0.01
+    )
 
 
 def test_close_to_the_threshold_says_so(verifier: Verifier) -> None:
