@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 import typer  # noqa: E402
 
-from workbench.cli import app  # noqa: E402
+from workbench.cli import app, load  # noqa: E402
 from workbench.methods import TRAINED  # noqa: E402
 
 COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
@@ -62,6 +62,7 @@ def setting_owners(config: type) -> Iterator[tuple[type, str]]:
 
 
 def measure() -> dict[str, Any]:
+    load(None)
     commands = dict(leaf_commands(typer.main.get_command(app)))
     settings = {pair for one in TRAINED.values() for pair in setting_owners(type(one.config()))}
     return {

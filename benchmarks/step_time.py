@@ -2,22 +2,28 @@
 
     python benchmarks/step_time.py --results benchmarks/results/step_time.json
 
-All parts train on RLFH's biographies on the tiny bench. The learning rate is 0 (1e-12 in `ppo` and
-`memory`), so the policy does not change.
+All parts but `real` train on RLFH's biographies on the tiny bench. The learning rate is 0 (1e-12 in
+`ppo` and `memory`), so the policy does not change.
 
 - `claims`: GRPO with returns-to-go, compared with plain TRL. Every other step extracts and judges
   claims, rewards tokens and records rows. The others get a constant reward and no record.
 - `granularity`: steps that reward statements alternate with steps that reward paragraphs.
 - `ppo`: PPO and GRPO with as many rollouts, in turns.
 - `memory`: memory of the process over 200 steps.
+- `real`: as `claims`, on a language model from `--policy FOLDER`, with real facts, the local
+  verifier and 32 rollouts of at most 64 tokens; also the peak memory of this process.
+
+    python benchmarks/step_time.py --parts real --rounds 3 --policy models/smollm2
 """
 
 import argparse
 import json
 import os
+import resource
 import tempfile
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,7 +31,7 @@ from typing import Any
 from tiny_speed import WARM, EveryOther, compared, durations, in_turns
 
 from workbench.methods import METHODS
-from workbench.methods.bench import bench
+from workbench.methods.bench import Bench, bench
 from workbench.methods.method import scaled, training_questions
 from workbench.runs.folder import versions
 from workbench.training.grpo import train_grpo
@@ -36,6 +42,7 @@ from workbench.training.recorder import RolloutRecorder
 from workbench.types import Feedback, Grade, Response
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
+from workbench.verdicts.llm_judge import LocalJudge
 
 RLFH = METHODS["rlfh"]
 STILL: dict[str, Any] = {
@@ -55,13 +62,18 @@ def settings(config: Any, steps: int) -> GRPO:
     return scaled(config.grpo, **STILL, steps=steps, save_every=10 * steps)
 
 
-def steps(grade: Grade, count: int, trainer_type: type[EveryOther]) -> list[float]:
+def steps(
+    grade: Grade,
+    count: int,
+    trainer_type: type[EveryOther],
+    config: Any = None,
+    place: Bench | None = None,
+) -> list[float]:
     """Return the seconds of `count` steps, after `WARM` warm-up steps."""
-    config = config_of()
+    config, place = config or config_of(), place or bench("tiny").with_policy("sft")
     grpo = settings(config, WARM + count + 1)
-    tiny = bench("tiny")
-    questions = training_questions(config.prompts, tiny, answered=False)
-    trainee = load_trainee(tiny.path("sft"), **vars(grpo.lora), seed=0)
+    questions = training_questions(config.prompts, place, answered=False)
+    trainee = load_trainee(place.path(place.policy), **vars(grpo.lora), seed=0)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         with RolloutRecorder(
@@ -166,16 +178,42 @@ def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
     }
 
 
+def real(rounds: int, policy: Path | None) -> dict[str, Any]:
+    assert policy, "name a model's folder with --policy"
+    place = bench("small").with_policy(str(policy)).with_judge(LocalJudge())
+    changes = [
+        "rlfh.trainer=grpo",
+        "rlfh.kinds=long_form",
+        "rlfh.grpo.temperature=0.7",
+        "rlfh.grpo.micro_batch=16",
+        "rlfh.grpo.gradient_checkpointing=no",
+        "rlfh.grpo.lora_r=16",
+    ]
+    config = scaled(RLFH.configure("small", changes), prompts_per_step=8, group_size=4)
+    STILL.update(prompts_per_step=8, group_size=4)
+    seconds = steps(
+        RLFH.grader(config, place.checks), 2 * rounds, EveryOther, config=config, place=place
+    )
+    return {
+        "policy": policy.name,
+        "rollouts": 32,
+        "tokens": STILL["max_new_tokens"],
+        **alternated(seconds, ("claims_s", "constant_s")),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
 def resident() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * os.sysconf("SC_PAGE_SIZE") / MB, 1)
 
 
-PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "claims": claims,
     "granularity": granularity,
     "ppo": ppo,
     "memory": memory,
+    "real": real,
 }
 
 
@@ -183,7 +221,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS)[:-1])
+    parser.add_argument("--policy", type=Path, help="folder of a language model, for `real`")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
@@ -192,9 +231,10 @@ def main() -> None:
     results = (
         json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
     )
+    parts = {**PARTS, "real": partial(real, policy=given.policy)}
     with use_threads(given.threads):
         for name in given.parts:
-            results[name] = {**about, "versions": versions(), **PARTS[name](given.rounds)}
+            results[name] = {**about, "versions": versions(), **parts[name](given.rounds)}
             print(
                 json.dumps({name: {k: v for k, v in results[name].items() if k != "versions"}}),
                 flush=True,

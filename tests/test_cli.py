@@ -10,7 +10,7 @@ import typer
 from tests.helpers import Cli, examples, printed, refusal, run_python
 from tests.helpers.small_bench import make_bench
 from workbench import __version__
-from workbench.cli.frame import TASKS, app
+from workbench.cli.frame import TASKS, app, load
 
 
 def commands(command: Any, path: str = "") -> Iterator[str]:
@@ -20,6 +20,7 @@ def commands(command: Any, path: str = "") -> Iterator[str]:
         yield from commands(inner, f"{path} {name}".strip())
 
 
+load(None)
 COMMANDS = list(commands(typer.main.get_command(app)))
 SLOW = pytest.mark.slow
 TRAIN = "train truthrl --out unused"
@@ -42,9 +43,7 @@ def test_help_has_an_example_and_a_short_option(cli: Cli, command: str) -> None:
 
 def test_help_lists_every_command_by_task(cli: Cli) -> None:
     _, out, _ = cli("--help")
-    listed = [
-        command for names in TASKS.values() for command in names.split() if command in COMMANDS
-    ]
+    listed = [command for table in TASKS.values() for command in table]
     assert {*listed} == {command.split()[0] for command in COMMANDS if command}
     places = [out.index(f"│ {name} ") for name in listed]
     assert places == sorted(places) and all(f" {task} " in out for task in TASKS)
@@ -53,9 +52,30 @@ def test_help_lists_every_command_by_task(cli: Cli) -> None:
 
 def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
     group = typer.main.get_command(app)
-    helps = [command.help for command in group.commands.values()]  # type: ignore[attr-defined]
-    assert all("\n" not in text.replace("\n\n", "") for text in helps)
-    assert all(len(text.partition("\n\n")[0]) <= 90 for text in helps)
+    helps = {name: one.help for name, one in group.commands.items()}  # type: ignore[attr-defined]
+    assert all("\n" not in text.replace("\n\n", "") for text in helps.values())
+    first = {name: text.partition("\n\n")[0] for name, text in helps.items()}
+    assert all(len(text) <= 90 for text in first.values())
+    # the table from which `workbench --help` is printed before the modules are loaded
+    assert first == {name: text for table in TASKS.values() for name, (_, text) in table.items()}
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [("--help", []), ("--version", []), ("trian", []), ("scorecard --help", ["scorecard"])],
+)
+def test_only_the_module_of_the_command_is_loaded(words: str, loaded: list[str]) -> None:
+    probe = (
+        "import atexit, sys; from workbench.cli import main\n"
+        "ours = lambda: [n for n in sys.modules if n.startswith('workbench.')]\n"
+        "atexit.register(lambda: print(*ours(), file=sys.stderr))\n"
+        f"main({words.split()})"
+    )
+    modules = run_python("-c", probe).stderr.splitlines()[-1].split()
+    frame = "cli cli.frame types util util.disk util.signals util.threads".split()
+    assert sorted(modules) == sorted(
+        f"workbench.{m}" for m in [*frame, *(f"cli.{c}" for c in loaded)]
+    )
 
 
 def test_help_keeps_brackets(cli: Cli) -> None:

@@ -1,22 +1,28 @@
 """The demo's tables and sentences, from reports by hand; the notebooks train the runs."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers import ROOT, read_json
 from workbench.experiments.demo import (
     REWARDS,
     SHOWN_PER_TIER,
     fixed_questions,
     oracle_line,
     results_table,
-    run_demo,
+    train_both,
 )
 from workbench.experiments.evaluate import report
-from workbench.types import Feedback, Question, Response, Verdict
+from workbench.runs.folder import in_use
+from workbench.types import Feedback, Question, Response, Verdict, WorkbenchError
 from workbench.world.facts import TIERS
 
 
@@ -88,10 +94,46 @@ def test_fixed_questions_are_about_different_people() -> None:
     assert len({question.title for question in asked}) == len(asked)
 
 
-@pytest.mark.parametrize("status", ["interrupted", "too_many_failures"])
-def test_a_stopped_run_ends_the_demo_with_its_status(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str
+def demo(out: Path, until: Callable[[], bool] | None = None) -> tuple[int, str]:
+    """Run the demo as a user would, with Ctrl-C as soon as `until` is true; return code, stderr."""
+    command = [sys.executable, "-m", "workbench.cli", "demo", "--out", str(out)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        while until and not until():
+            assert process.poll() is None
+            time.sleep(0.05)
+        if until:
+            process.send_signal(signal.SIGINT)
+        return process.wait(), process.stderr.read() if process.stderr else ""
+
+
+@pytest.mark.slow
+def test_an_interrupt_stops_both_runs(tmp_path: Path) -> None:
+    runs = [tmp_path / reward for reward in REWARDS]
+    code, err = demo(tmp_path, until=lambda: all((run / "config.json").exists() for run in runs))
+    assert code == 130 and err.splitlines()[-1].startswith("workbench: interrupted")
+    assert [read_json(run / "summary.json")["status"] for run in runs] == ["interrupted"] * 2
+    assert not any(in_use(run) for run in runs)
+    for run in runs:  # one thread for each, so that both cores train
+        assert read_json(run / "config.json")["threads"] == 1
+
+
+@pytest.mark.slow
+def test_a_failed_second_run_is_an_error_that_names_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # its training takes a minute
-    monkeypatch.setattr("workbench.experiments.demo.demo_run", lambda *_: {"status": status})
-    assert run_demo(tmp_path) == {REWARDS[0]: {"status": status}}
+    # the first run, which takes a minute; the second is a process of its own
+    monkeypatch.setattr("workbench.experiments.demo.train", lambda *_, **__: {"status": "done"})
+    second = tmp_path / REWARDS[1]
+    second.mkdir()
+    (second / "metrics.jsonl").write_text("{}\n")  # of another program: no config.json beside it
+    with pytest.raises(WorkbenchError, match=f"^binary reward: .*{second}.*log.txt"):
+        train_both(tmp_path, seed=1, threads=2)
+
+
+@pytest.mark.nightly
+def test_the_demo_is_shown_again_from_its_runs(tmp_path: Path) -> None:
+    assert demo(tmp_path)[0] == 0
+    (tmp_path / "outcomes.html").unlink()
+    code, err = demo(tmp_path)
+    assert code == 0 and "is finished: this is its stored summary" in err
+    assert (tmp_path / "outcomes.html").exists()

@@ -22,7 +22,7 @@ from benchmarks.scripted_judge import JudgeServer
 from tests.helpers import EXAMPLES, ROOT, read_json, write_json
 from tests.helpers.score_helpers import reply, write
 from workbench.cli import main
-from workbench.cli.frame import app
+from workbench.cli.frame import app, load
 from workbench.methods import TRAINED
 from workbench.util.config import find
 
@@ -35,6 +35,7 @@ KNOWN: dict[str, dict[str, tuple[str, str]]] = {}
 for line in (EXAMPLES / "commands.tsv").read_text().splitlines()[1:]:
     page, command, more, not_run = (line + "\t\t").split("\t")[:4]
     KNOWN.setdefault(page, {})[command] = (more, not_run)
+load(None)  # all commands, which `parse` and `examples` read
 BETWEEN = {  # told in the text, after the blocks
     "docs/commands.md": (
         (

@@ -25,7 +25,15 @@ from workbench.verifier import Verifier, load_verifier
 from workbench.verifier.card import sha256
 from workbench.verifier.reading import read_claim
 from workbench.verifier.rows import LABELS
-from workbench.verifier.verifier import POOLS, SHIPPED, Entailment, windows
+from workbench.verifier.verifier import (
+    MOST_WINDOWS,
+    POOLS,
+    SHIPPED,
+    Entailment,
+    Window,
+    relevant,
+    windows,
+)
 
 BRIDGE = (
     "The Orrin Bridge was opened to traffic in 1931. It is 420 metres long and carries two railway"
@@ -62,9 +70,9 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
     assert together == verifier.predict(pairs)
     for pair, triple in zip(pairs, together, strict=True):
         assert sum(triple) == pytest.approx(1.0, abs=1e-9) and min(triple) >= 0
-        assert verifier.predict([pair])[0] == pytest.approx(triple, abs=1e-4)
+        assert verifier.predict([pair])[0] == pytest.approx(triple, abs=2e-3)
     assert verifier.predict(pairs[::-1]) == [
-        pytest.approx(triple, abs=1e-4) for triple in together[::-1]
+        pytest.approx(triple, abs=2e-3) for triple in together[::-1]
     ]
     assert verifier.predict([]) == []
 
@@ -115,6 +123,43 @@ def test_what_no_passage_has_is_never_correct_and_the_reason_is_shown(
     assert wrong.label == "wrong"
     assert wrong.p is not None and wrong.p <= 0.25 and wrong.evidence[0]["passage"] == "p1"
     assert wrong.evidence[1:] == ({"objection": objection[0], "text": objection[1]},)
+
+
+def test_the_windows_that_share_rare_words_are_read() -> None:
+    """By hand: "in" is in all 4 windows (log 2), "rome" in two (log 3), "1931" in one (log 5)."""
+    texts = ["in rome", "in rome 1931", "in oslo", "in bonn"]
+    candidates = [Window(n, 0, 1, text) for n, text in enumerate(texts)]
+
+    def read(claim: str, most: int) -> list[int]:
+        chosen = relevant(claim, candidates, lambda text: frozenset(text.split()), most)
+        return [window.passage for window in chosen]
+
+    assert read("in rome 1931", 1) == [1] and read("in rome 1931", 2) == [0, 1]
+    assert read("oslo 1931", 2) == [1, 2]  # in the order of the text
+    assert read("bonn", 2) == [0, 3]  # a tie goes to the first window
+    assert read("bonn", 4) == read("", 9) == [0, 1, 2, 3]
+
+
+def test_a_long_text_costs_no_more_than_its_most_similar_windows(verifier: Verifier) -> None:
+    text = " ".join([FILLER * 40, BRIDGE, FILLER * 40])
+    check = verifier.check("The Orrin Bridge opened in 1931.", [text])
+    assert check.windows == MOST_WINDOWS and check.span is not None
+    assert BRIDGE[:40] in text[slice(*check.span)] and verifier.label(check) == "correct"
+
+
+def test_bfloat16_changes_little(verifier: Verifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(premise, claim) for premise, claim, _ in CLEAR]
+    found = verifier.predict(pairs)
+    monkeypatch.setattr("workbench.verifier.model.in_bfloat16", lambda: False)
+    exact = load_verifier().predict(pairs)
+    assert (
+        max(
+            abs(a - b)
+            for one, two in zip(found, exact, strict=True)
+            for a, b in zip(one, two, strict=True)
+        )
+        < 0.01
+    )
 
 
 def test_close_to_the_threshold_says_so(verifier: Verifier) -> None:

@@ -83,8 +83,10 @@ def _read_libraries() -> None:
     import transformers.models.qwen2.modeling_qwen2  # noqa: F401
     from trl import DPOTrainer, GRPOTrainer, SFTTrainer  # noqa: F401
 
-    import workbench.cli
     import workbench.training.loading  # noqa: F401
+    from workbench.cli import load
+
+    load(None)
 
 
 def _serve() -> None:

@@ -1,7 +1,9 @@
 """Shared parts of the commands: the app, common options, exit codes, and output."""
 
 import contextlib
+import importlib
 import json
+import os
 import re
 import signal
 import sys
@@ -10,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from typer import Exit, Option, Typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from workbench import __version__
@@ -25,27 +27,65 @@ Cell = JsonMapping | float | None  # a metric: {"value", "low", "high"} or a num
 _CONTROLS = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+# task -> command -> (module of workbench.cli that defines the command, first line of its help)
 TASKS = {
-    "Score answers": "score metrics agree import index data verifier judge",
-    "Train": "methods train queue plan klcf export demo doctor",
-    "Compare and evaluate": "evaluate probe compare scorecard",
-    "Look": "inspect answer world",
+    "Score answers": {
+        "score": ("score", "Score responses: extract claims, verify them and compute rewards."),
+        "metrics": ("metrics", "Measure the factuality of judged responses."),
+        "agree": ("score", "Compare the labels of two feedback files."),
+        "import": (
+            "score",
+            "Convert completions and rewards that TRL or verl logged to feedback rows.",
+        ),
+        "index": ("index", "Build and search indexes of passages."),
+        "data": ("data", "Show data sets and files of questions."),
+        "verifier": ("verifier", "Calibrate and evaluate local verifiers of claims."),
+        "judge": ("judge", "Serve a language model as a judge."),
+    },
+    "Train": {
+        "methods": ("methods", "List the methods, or the settings of one method."),
+        "train": ("train", "Train a policy with a method, and evaluate it before and after."),
+        "queue": ("queue", "Train the runs of a file one after another."),
+        "plan": ("plan", "Estimate the memory, hours and judge requests of a training."),
+        "klcf": (
+            "klcf",
+            "Prepare KLCF's training data: checklists and labelled claims of the base model.",
+        ),
+        "export": (
+            "export",
+            "Merge a trained adapter into its base model, or write claims as a table.",
+        ),
+        "demo": ("train", "Train the tiny policy with TruthRL and show the difference."),
+        "doctor": ("doctor", "Check whether this machine can run the workbench."),
+    },
+    "Compare and evaluate": {
+        "evaluate": (
+            "train",
+            "Measure a policy's accuracy, abstention and hallucination, with 95 % intervals.",
+        ),
+        "probe": ("probe", "Measure the boundary of a policy's knowledge."),
+        "compare": ("compare", "Compare the evaluations of runs, their settings and their cost."),
+        "scorecard": (
+            "scorecard",
+            "Show which findings of the papers hold here, or measure them again.",
+        ),
+    },
+    "Look": {
+        "inspect": ("inspect", "Open the reward inspector in a browser."),
+        "answer": (
+            "answer",
+            "Answer a question from passages, with the sources of every sentence.",
+        ),
+        "world": ("world", "Show and export the closed world, and train a tiny model on it."),
+    },
 }
 
 
 class Commands(TyperGroup):
-    """A group of commands, whose help lists the commands by task.
-
-    Single line breaks in the help of a command become spaces.
-    """
+    """A group of commands. Single line breaks in the help of a command become spaces."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        ordered = dict(self.commands)
-        for panel, names in TASKS.items():
-            for name in filter(ordered.__contains__, names.split()):
-                ordered[name].rich_help_panel = panel  # type: ignore[attr-defined]
-                self.commands[name] = self.commands.pop(name)  # moves it to the end
         for command in self.commands.values():
             # a single line break only wraps the docstring; an empty line separates paragraphs
             command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", command.help or "")
@@ -55,8 +95,24 @@ class Commands(TyperGroup):
                     parameter.help = text.replace("[", r"\[")  # type: ignore[attr-defined]
 
 
+class Root(Commands):
+    """The group of all commands, whose help lists them by task.
+
+    It also lists a command whose module is not loaded, so that help and a misspelt command need no
+    other module of the library.
+    """
+
+    def __init__(self, commands: Mapping[str, TyperCommand], **settings: Any) -> None:
+        listed: dict[str, TyperCommand] = {}
+        for task, table in TASKS.items():
+            for name, (_, summary) in table.items():
+                listed[name] = commands.get(name) or TyperCommand(name, help=summary)
+                listed[name].rich_help_panel = task
+        super().__init__(commands=listed, **settings)
+
+
 app = Typer(
-    cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Root, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 
 
@@ -146,6 +202,14 @@ DryRun = Annotated[
 ]
 
 
+def load(command: str | None) -> None:
+    """Load the module of a command, if there is such a command; None loads all modules."""
+    for table in TASKS.values():
+        for name, (module, _) in table.items():
+            if command in (None, name):
+                importlib.import_module(f"workbench.cli.{module}")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line `argv`, by default `sys.argv[1:]`, and exit with its exit code.
 
@@ -154,6 +218,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     # print a warning as one line, without the path of the file that caused it
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
+    # a shell that completes a command passes it in the environment
+    completing = "_WORKBENCH_COMPLETE" in os.environ
+    load(None if completing else next((a for a in arguments if not a.startswith("-")), ""))
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
     # a usage error; without any arguments its text is empty, because the help is printed

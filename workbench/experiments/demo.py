@@ -12,34 +12,38 @@ from workbench.experiments.experiment import train
 from workbench.methods.bench import bench
 from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
-from workbench.types import JsonMapping, JsonObject, Question
+from workbench.runs.folder import lock, read_json
+from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.jsonl import iter_rows
+from workbench.util.subprocess import INTERRUPTED, start
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.world.facts import TIERS
 
 REWARDS = ("ternary", "binary")
 SHOWN_PER_TIER = 2
+LOG = "log.txt"  # in the folder of the second run: the output of its process
 
 
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
     """Train the tiny policy once with each reward, and print result tables and sample answers.
 
-    A run takes about a minute. Two figures are written to `out`. The runs are in `out/ternary` and
-    `out/binary`. The same call resumes a killed demo, and shows a finished demo again. If a run
-    does not finish, the demo stops and shows no results.
+    A run takes about a minute. The runs, in `out/ternary` and `out/binary`, are trained at the same
+    time, each with half of the `threads`. Two figures are written to `out`. The same call resumes a
+    killed demo, and shows a finished demo again. If a run does not finish, the demo stops and shows
+    no results.
 
     Returns:
         Name of the reward ("ternary", "binary") -> summary of its run.
+
+    Raises:
+        WorkbenchError: a run failed.
     """
     from rich.console import Console
 
     console = Console(width=max(Console().width, 104))  # narrower tables truncate the intervals
-    summaries: dict[str, JsonObject] = {}
-    for reward in REWARDS:
-        print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
-        summaries[reward] = demo_run(out / reward, reward, seed, threads)
-        if summaries[reward]["status"] != "done":
-            return summaries
+    summaries = train_both(out, seed, threads)
+    if any(summary["status"] != "done" for summary in summaries.values()):
+        return summaries
     reports = {
         "initial policy": summaries["ternary"]["before"],
         **{reward: summaries[reward]["after"] for reward in REWARDS},
@@ -59,17 +63,47 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     return summaries
 
 
-def demo_run(out: Path, reward: str, seed: int, threads: int) -> JsonObject:
+def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
+    """Train the two runs of the demo at the same time, the second one in a subprocess."""
+    (first, here), (second, there) = ((reward, out / reward) for reward in REWARDS)
+    each = max(1, threads // 2)
+    with lock(out):
+        for reward in REWARDS:
+            print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
+        there.mkdir(exist_ok=True)
+        job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
+        process = start(demo_run, job, there / LOG)
+        summary: JsonObject = {"status": "interrupted"}
+        try:
+            summary = demo_run(here, first, seed, each)
+            if summary["status"] == "done":
+                process.wait()
+        except KeyboardInterrupt:  # while this process waits for the other one
+            pass
+        finally:
+            process.interrupt()  # without effect on a process that has ended
+            code = process.wait()
+    if code not in (0, *INTERRUPTED):
+        raise WorkbenchError(f"{second} reward: {process.last_line()}; see {there / LOG}")
+    other = read_json(there / "summary.json") or {"status": "interrupted"}
+    return {first: summary, second: other}
+
+
+def demo_run(out: Path | str, reward: str, seed: int, threads: int) -> JsonObject:
     """Train the tiny policy with one reward, evaluate it on the test split; return the summary.
 
     Args:
         out: folder of the run.
         reward: "ternary" or "binary".
         seed: seed of the training.
-        threads: number of CPU threads.
+        threads: number of CPU threads; a run that has begun keeps its number.
     """
+    out = Path(out)
+    begun = (read_json(out / "config.json") or {}).get("threads")
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
-    return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
+    return train(
+        "truthrl", "tiny", seed=seed, out=out, threads=begun or threads, overrides=settings
+    )
 
 
 def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:

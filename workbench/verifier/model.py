@@ -9,6 +9,7 @@ whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,17 @@ def base_folder() -> Path:
     return folder
 
 
+@cache
+def in_bfloat16() -> bool:
+    """Whether the encoder computes in bfloat16: where the processor multiplies it faster.
+
+    It is then twice as fast, and probabilities change by less than .01.
+    """
+    import torch
+
+    return bool(torch.cpu.get_capabilities().get("avx512_bf16"))
+
+
 def new_model() -> torch.nn.ModuleDict:
     """Return the untrained cross-encoder: the packaged encoder with a randomly initialised head.
 
@@ -52,8 +64,8 @@ def new_model() -> torch.nn.ModuleDict:
     from transformers import BertConfig, BertModel
 
     config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()))
-    # On a CPU the fused attention kernel takes twice as long for short texts.
-    config._attn_implementation = "eager"
+    # in float32, the fused attention kernel takes twice as long for short texts
+    config._attn_implementation = "sdpa" if in_bfloat16() else "eager"
     encoder = BertModel(config, add_pooling_layer=False)
     encoder.load_state_dict(load_file(base_folder() / "model.safetensors"), strict=False)
     head = torch.nn.Sequential(
@@ -78,7 +90,9 @@ def logits(model: torch.nn.ModuleDict, batch: Mapping[str, torch.Tensor]) -> tor
     """
     import torch
 
-    state_BTD = model["encoder"](**batch).last_hidden_state  # T tokens, D = HIDDEN
+    with torch.autocast("cpu", torch.bfloat16, enabled=in_bfloat16() and not model.training):
+        hidden_BTD = model["encoder"](**batch).last_hidden_state  # T tokens, D = HIDDEN
+    state_BTD = hidden_BTD.float()
     mask_BT1 = batch["attention_mask"].unsqueeze(-1).to(state_BTD.dtype)
     claim_BT1 = batch["token_type_ids"].unsqueeze(-1) * mask_BT1
     premise_BT1 = mask_BT1 - claim_BT1

@@ -1,6 +1,9 @@
 """Compute calibrated probabilities that a premise, or several passages, support a claim."""
 
 import json
+import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -29,11 +32,14 @@ from workbench.verifier.rows import LABELS
 if TYPE_CHECKING:
     import torch
 
+# *(ours)* most windows that the model reads for a claim
+MOST_WINDOWS = 8
 BATCH = 32  # most pairs in a batch
-BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memory
+BATCH_TOKENS = 2048  # most tokens per batch including padding: bounds the memory
 # part of the repository, not of the wheel
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # file in a verifier's folder
+_WORD = re.compile(r"\w+")
 Passages = Sequence[Passage | str]
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 # *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
@@ -135,6 +141,7 @@ class Verifier:
         self.preprocess: Callable[[str], str] = strip_instructions
         self.object_to: Callable[[str, Mentions], list[Objection]] = objections
         self.encoder = encoder or Encoder(settings.max_length)
+        self.most_windows = MOST_WINDOWS
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
     def scores(self, pairs: Pairs) -> "torch.Tensor":
@@ -172,8 +179,9 @@ class Verifier:
     def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
         """Check each claim against its passages, and return the results in order.
 
-        * A passage is read in windows of whole sentences. By default, the window with the highest
-          p(support) or p(contradict) decides, and other windows have no effect; see `POOLS`.
+        * A passage is divided into windows of whole sentences. The model reads the windows that
+          `relevant` selects. By default, the window with the highest p(support) or p(contradict)
+          decides, and other windows have no effect; see `POOLS`.
         * An objection (`workbench.verifier.mentions`) limits p(support) to a value below
           `Settings.split`.
         * The p(support) of a denial is the p(contradict) of the denied statement.
@@ -185,10 +193,13 @@ class Verifier:
         """
         # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
+        words = cache(lambda text: frozenset(_WORD.findall(text.casefold())))
         mentions = cache(lambda texts: Mentions(texts))
         readings = [self.read(claim) for claim, _ in claims]
         claim_windows = [
-            [] if reading.unread else self._windows(passages, spans)
+            []
+            if reading.unread
+            else relevant(reading.text, self._windows(passages, spans), words, self.most_windows)
             for reading, (_, passages) in zip(readings, claims, strict=True)
         ]
         pairs = [
@@ -277,6 +288,26 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
         neutral = check.neutral + check.contradict
         return replace(check, contradict=0.0, neutral=neutral, unread="denial")
     return replace(check, unread=reading.unread)
+
+
+def relevant(
+    claim: str, candidates: list[Window], words: Callable[[str], frozenset[str]], most: int
+) -> list[Window]:
+    """Return the `most` windows that share most words with the claim, in the order of the text.
+
+    A word counts log(1 + N/n) if n of the N candidates have it. `words` returns the set of words of
+    a text.
+    """
+    if len(candidates) <= most:
+        return candidates
+    texts = [words(window.premise) for window in candidates]
+    counts = Counter(word for text in texts for word in text)
+    shared = [
+        sum(math.log(1 + len(texts) / counts[word]) for word in words(claim) & text)
+        for text in texts
+    ]
+    best = sorted(range(len(texts)), key=lambda i: -shared[i])[:most]
+    return [candidates[i] for i in sorted(best)]
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[Span]:

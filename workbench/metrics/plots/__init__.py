@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,7 +213,7 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
-    for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
+    for (label, report), colour in zip(reports.items(), cycle(RUN_COLOURS), strict=False):
         cells = [report[mode][rate] for rate in RATES]
         bar = Bar(
             x=RATES,

@@ -1,6 +1,7 @@
 """Figures of a policy's knowledge boundary, from the results of `workbench probe`."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from workbench.metrics import RATES
@@ -127,7 +128,7 @@ def risk_coverage(results: Mapping[str, JsonMapping]) -> "Figure":
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()
-    for (label, result), colour in zip(results.items(), RUN_COLOURS, strict=False):
+    for (label, result), colour in zip(results.items(), cycle(RUN_COLOURS), strict=False):
         points = result["risk_coverage"]
         area = "" if result["aurc"] is None else f", AURC {result['aurc']:.3f}"
         line = Scatter(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, cycle
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import Row
@@ -83,7 +83,7 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
     """
     from plotly.graph_objects import Histogram2d
 
-    figure = side_by_side(names)
+    figure = side_by_side(names[: len(rows)])
     for column, group in enumerate(rows, 1):
         points = tables.accuracy_and_claims(group)
         trace = Histogram2d(
@@ -101,7 +101,7 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
     bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": PERCENT}
     return styled(
         figure,
-        panels=2,
+        panels=len(rows),
         legend=False,
         title="Accuracy and number of claims",
         yaxis_title="claims in the response",
@@ -272,7 +272,8 @@ def _each(
     rows: Sequence[Sequence[Row]], names: Sequence[str]
 ) -> list[tuple[Sequence[Row], JsonObject]]:
     """Return a pair (rows, name and colour for plotly) for each policy."""
+    own = zip(rows, names[: len(rows)], strict=True)
     return [
         (group, {"name": name, "marker_color": colour})
-        for group, name, colour in zip(rows, names, RUN_COLOURS, strict=False)
+        for (group, name), colour in zip(own, cycle(RUN_COLOURS), strict=False)
     ]
