@@ -6,8 +6,6 @@ Conventions:
 * A field marked (T) has one entry per token of the response; it is empty if not recorded.
 * Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
 * `None` means "not known" or "not scored", never 0.
-
-`Feedback.to_row` returns the stored form: one JSON object (a row) for each response.
 """
 
 from __future__ import annotations
@@ -110,12 +108,9 @@ class Failure:
 
 
 class WorkbenchError(ValueError):
-    """An error that the user can fix. Its message is one line and names the remedy.
+    """An error that the user can fix. Its message is one line and names the remedy."""
 
-    A command that raises it ends with the exit code `code`.
-    """
-
-    code = 2
+    code = 2  # exit code of the command
 
 
 @dataclass(frozen=True)
@@ -152,6 +147,11 @@ class Question:
     kind: str = "single"
     system: str = ""
     meta: JsonMapping = field(default_factory=dict)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The subjects in `title`: "Ana Bo; Toma Fel" → ("Ana Bo", "Toma Fel")."""
+        return tuple(name for part in self.title.split(";") if (name := part.strip()))
 
     @property
     def dated_text(self) -> str:

@@ -56,7 +56,7 @@ def topic_of(parser: Parser, question: Question) -> str | None:
     This is the entity that the question's title names. If the title names none, it is the first
     entity that the question's text names.
     """
-    title = question.title.split(";")[0].strip()
+    title = next(iter(question.titles), "")
     if title.casefold() in parser.names:
         return title
     words = re.findall(r"[\w'’-]+", question.text.casefold())

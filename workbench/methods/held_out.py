@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from workbench.metrics.confidence import areas, in_order
-from workbench.metrics.facets import facet_names
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.scorer import MODEL, Judged, Scorer, load_reward_model
 from workbench.training.stage import Status
@@ -84,7 +83,7 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
     for question in sorted(questions, key=lambda question: question.id):
         node = ("question", question.id)
         graph.add_node(node)
-        graph.add_edges_from((node, ("name", name)) for name in facet_names(question))
+        graph.add_edges_from((node, ("name", name)) for name in question.titles)
     return [
         {text for kind, text in group if kind == "question"}
         for group in connected_components(graph)
@@ -125,8 +124,8 @@ def count_unknown_people(training: Sequence[Judged], rows: Sequence[Judged]) -> 
 
     The people are the names in the titles of the questions. A row without names is not counted.
     """
-    known = {name for row in training for name in facet_names(row.question)}
-    named = [facet_names(row.question) for row in rows]
+    known = {name for row in training for name in row.question.titles}
+    named = [row.question.titles for row in rows]
     return sum(bool(names) and known.isdisjoint(names) for names in named)
 
 

@@ -35,7 +35,7 @@ from workbench.metrics.hacks import repetitions
 from workbench.metrics.rows import Row
 from workbench.text import answer_text, in_answer
 from workbench.text.outline import Outline, Point, citations, read_outline
-from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, JsonObject, Question, Verdict
+from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, JsonObject, Verdict
 
 FACET_METRICS = tuple(
     "form facets order as_planned repetition off_subject coherent length citation_precision"
@@ -88,7 +88,7 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
     judged = all((fact := facts.get(f"claim:{c.id}")) and not fact.error for c in feedback.claims)
     if feedback.error or not judged:
         return {}
-    names = facet_names(response.question) or [""]
+    names = response.question.titles or ("",)
     claims = sorted(
         filter(in_answer(response), feedback.claims),
         key=lambda claim: (claim.sentence or 0, claim.id),
@@ -121,11 +121,6 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
         "off_subject": (float(off_subject), float(len(claims))),
         **_citations(claims, outline, names, facts, feedback),
     }
-
-
-def facet_names(question: Question) -> list[str]:
-    """Return the facets in a question's title: "Ana Bo; Toma Fel" → ["Ana Bo", "Toma Fel"]."""
-    return [name.strip() for name in question.title.split(";") if name.strip()]
 
 
 def about(text: str, names: Collection[str]) -> list[str]:

@@ -142,7 +142,7 @@ def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
     lang = question.meta.get("lang", "en")
     return tuple(
         thought(fact, lang)
-        for name in question.title.split(";")
+        for name in question.titles
         for fact in world.by.get(name, {}).values()
         if fact.importance >= IMPORTANT
     )
@@ -226,7 +226,7 @@ class _Relevance:
 
     def __init__(self, oracle: Oracle, question: Question, topic: str | None) -> None:
         names, facts = oracle.parser.names, _by_id(oracle.world)
-        parts = [piece.strip().casefold() for piece in question.title.split(";")]
+        parts = map(str.casefold, question.titles)
         title = [names[part] for part in parts if part in names]
         named = title or _entities(oracle.world, question.text) or ([topic] if topic else [])
         known = [facts[id] for id in question.meta.get("fact_ids") or () if id in facts]

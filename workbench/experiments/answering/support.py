@@ -181,12 +181,8 @@ def _sentences(
 
 def _facets(response: Response) -> Collection[str]:
     """Return the subjects in the question's title or, without a title, its passages' titles."""
-    titles = (
-        response.question.title.split(";")
-        if response.question.title
-        else [p.title for p in response.question.passages]
-    )
-    return {title.strip() for title in titles if title.strip()}
+    passages = (passage.title.strip() for passage in response.question.passages)
+    return response.question.titles or set(filter(None, passages))
 
 
 def _worst(verdicts: Sequence[Verdict]) -> tuple[str | None, float | None]:

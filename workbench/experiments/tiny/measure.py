@@ -173,7 +173,7 @@ def reasoned_questions(world: World, split: str) -> list[Question]:
     """
     people = {person.name for person in world.people(split)}
     source = split if split == "validation" else "ood"
-    questions = [q for q in world.questions(source, REASONED) if q.title.split(";")[0] in people]
+    questions = [q for q in world.questions(source, REASONED) if people.intersection(q.titles[:1])]
     return [*questions, *(_true_twin(world, q) for q in questions if q.kind == "false_premise")]
 
 

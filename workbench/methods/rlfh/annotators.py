@@ -101,7 +101,7 @@ def by_verifier(verifier: Verifier, world: World) -> Verify:
 
     def run(batch: Batch) -> list[Checked]:
         own = [
-            tuple(page for title in one.question.title.split(";") for page in pages.get(title, ()))
+            tuple(page for title in one.question.titles for page in pages.get(title, ()))
             for one, _ in batch
         ]
         rows = [
