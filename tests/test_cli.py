@@ -57,7 +57,7 @@ def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
     first = {name: text.partition("\n\n")[0] for name, text in helps.items()}
     assert all(len(text) <= 90 for text in first.values())
     # the table from which `workbench --help` is printed before the modules are loaded
-    assert first == {name: text for table in TASKS.values() for name, (_, text) in table.items()}
+    assert first == {name: text for table in TASKS.values() for name, text in table.items()}
 
 
 @pytest.mark.parametrize(

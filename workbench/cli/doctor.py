@@ -9,7 +9,7 @@ from workbench.types import JsonMapping
 def doctor(as_json: Json = False) -> int:
     """Check whether this machine can run the workbench.
 
-    The checks cover Python, torch, GPUs, package versions, disk, memory and caches. The exit code
+    The checks cover Python, torch, GPUs, package versions, disk and memory. The exit code
     is 0 if the workbench works on the CPU, else 2.
     """
     with stdout_kept_clean():

@@ -9,6 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from typer import Exit, Option, Typer
@@ -27,58 +28,42 @@ Cell = JsonMapping | float | None  # a metric: {"value", "low", "high"} or a num
 _CONTROLS = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-# task -> command -> (module of workbench.cli that defines the command, first line of its help)
+# task -> command -> first line of its help
 TASKS = {
     "Score answers": {
-        "score": ("score", "Score responses: extract claims, verify them and compute rewards."),
-        "metrics": ("metrics", "Measure the factuality of judged responses."),
-        "agree": ("score", "Compare the labels of two feedback files."),
-        "import": (
-            "score",
-            "Convert completions and rewards that TRL or verl logged to feedback rows.",
-        ),
-        "index": ("index", "Build and search indexes of passages."),
-        "data": ("data", "Show data sets and files of questions."),
-        "verifier": ("verifier", "Calibrate and evaluate local verifiers of claims."),
-        "judge": ("judge", "Serve a language model as a judge."),
+        "score": "Score responses: extract claims, verify them and compute rewards.",
+        "metrics": "Measure the factuality of judged responses.",
+        "agree": "Compare the labels of two feedback files.",
+        "import": "Convert completions and rewards that TRL or verl logged to feedback rows.",
+        "index": "Build and search indexes of passages.",
+        "data": "Show data sets and files of questions.",
+        "verifier": "Calibrate and evaluate local verifiers of claims.",
+        "judge": "Serve a language model as a judge.",
     },
     "Train": {
-        "methods": ("methods", "List the methods, or the settings of one method."),
-        "train": ("train", "Train a policy with a method, and evaluate it before and after."),
-        "queue": ("queue", "Train the runs of a file one after another."),
-        "plan": ("plan", "Estimate the memory, hours and judge requests of a training."),
-        "klcf": (
-            "klcf",
-            "Prepare KLCF's training data: checklists and labelled claims of the base model.",
-        ),
-        "export": (
-            "export",
-            "Merge a trained adapter into its base model, or write claims as a table.",
-        ),
-        "demo": ("train", "Train the tiny policy with TruthRL and show the difference."),
-        "doctor": ("doctor", "Check whether this machine can run the workbench."),
+        "methods": "List the methods, or the settings of one method.",
+        "train": "Train a policy with a method, and evaluate it before and after.",
+        "queue": "Train the runs of a file one after another.",
+        "plan": "Estimate the memory, hours and judge requests of a training.",
+        "klcf": "Prepare KLCF's training data: checklists and labelled claims of the base model.",
+        "export": "Merge a trained adapter into its base model, or write claims as a table.",
+        "demo": "Train the tiny policy with TruthRL and show the difference.",
+        "doctor": "Check whether this machine can run the workbench.",
     },
     "Compare and evaluate": {
-        "evaluate": (
-            "train",
-            "Measure a policy's accuracy, abstention and hallucination, with 95 % intervals.",
-        ),
-        "probe": ("probe", "Measure the boundary of a policy's knowledge."),
-        "compare": ("compare", "Compare the evaluations of runs, their settings and their cost."),
-        "scorecard": (
-            "scorecard",
-            "Show which findings of the papers hold here, or measure them again.",
-        ),
+        "evaluate": "Measure a policy's accuracy, abstention and hallucination, with intervals.",
+        "probe": "Measure the boundary of a policy's knowledge.",
+        "compare": "Compare the evaluations of runs, their settings and their cost.",
+        "scorecard": "Show which findings of the papers hold here, or measure them again.",
     },
     "Look": {
-        "inspect": ("inspect", "Open the reward inspector in a browser."),
-        "answer": (
-            "answer",
-            "Answer a question from passages, with the sources of every sentence.",
-        ),
-        "world": ("world", "Show and export the closed world, and train a tiny model on it."),
+        "inspect": "Open the reward inspector in a browser.",
+        "answer": "Answer a question from passages, with the sources of every sentence.",
+        "world": "Show and export the closed world, and train a tiny model on it.",
     },
 }
+# modules of the commands that have no module of their own
+MODULES = {"agree": "score", "import": "score", "demo": "train", "evaluate": "train"}
 
 
 class Commands(TyperGroup):
@@ -105,7 +90,7 @@ class Root(Commands):
     def __init__(self, commands: Mapping[str, TyperCommand], **settings: Any) -> None:
         listed: dict[str, TyperCommand] = {}
         for task, table in TASKS.items():
-            for name, (_, summary) in table.items():
+            for name, summary in table.items():
                 listed[name] = commands.get(name) or TyperCommand(name, help=summary)
                 listed[name].rich_help_panel = task
         super().__init__(commands=listed, **settings)
@@ -204,10 +189,9 @@ DryRun = Annotated[
 
 def load(command: str | None) -> None:
     """Load the module of a command, if there is such a command; None loads all modules."""
-    for table in TASKS.values():
-        for name, (module, _) in table.items():
-            if command in (None, name):
-                importlib.import_module(f"workbench.cli.{module}")
+    for name in chain(*TASKS.values()):
+        if command in (None, name):
+            importlib.import_module(f"workbench.cli.{MODULES.get(name, name)}")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

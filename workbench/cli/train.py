@@ -138,7 +138,7 @@ def evaluate(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure a policy's accuracy, abstention and hallucination, with 95 % intervals."""
+    """Measure a policy's accuracy, abstention and hallucination, with intervals."""
     with stdout_kept_clean():
         report = evaluate_policy(
             policy,

@@ -59,7 +59,7 @@ def examine() -> JsonObject:
     """
     torch = _torch()
     python = Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
-    checks = [python, torch, *packages(pinned()), *_room(), _cache()]
+    checks = [python, torch, *packages(pinned()), *_room()]
     if torch.status == "ok":
         import torch as installed
 
@@ -194,28 +194,6 @@ def _enough(
     size = available / GB
     status: Status = "failed" if size < required else "warning" if size < wanted else "ok"
     return Check(name, status, f"{size:,.1f} GB", "" if status == "ok" else remedy, path)
-
-
-def _cache() -> Check:
-    """Check whether the hub's cache folder is writable, and list the benches' models in it."""
-    check = partial(Check, "models' cache", path="gpu")
-    try:
-        from huggingface_hub import constants, try_to_load_from_cache
-
-        folder = Path(constants.HF_HUB_CACHE)
-        existing = next(path for path in (folder, *folder.parents) if path.is_dir())
-        names = [scale.policy for scale in SCALES.values() if not Path(scale.policy).is_absolute()]
-        cached = [
-            name for name in names if isinstance(try_to_load_from_cache(name, "config.json"), str)
-        ]
-    except (ImportError, OSError, RuntimeError, ValueError) as error:
-        return check("failed", _summary(error), "set HF_HOME to a writable folder")
-    if not os.access(existing, os.W_OK):
-        return check("failed", f"{folder} is not writable", "set HF_HOME to a writable folder")
-    found = f"{folder}: {', '.join(cached) or 'no model of a bench'}"
-    if constants.HF_HUB_OFFLINE and len(cached) < len(names):
-        return check("warning", f"{found}; offline", "unset HF_HUB_OFFLINE, or use --policy FOLDER")
-    return check("ok", found)
 
 
 def _answers() -> Check:

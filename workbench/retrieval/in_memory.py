@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from workbench.retrieval.words import longest_titles, title_key, tokens
+from workbench.retrieval.words import known_titles, title_key, tokens
 from workbench.types import Passage
 
 K1, B = 1.2, 0.75  # BM25's usual constants (Robertson and Zaragoza 2009)
@@ -61,7 +61,7 @@ class InMemoryIndex:
         scores, keys = self.scores(query), self.titles
         candidates = [i for i, score in enumerate(scores) if score > 0]
         if limit and limit.strip():
-            wanted = {title_key(title) for title in longest_titles(limit, set(keys))}
+            wanted = {title_key(title) for title in known_titles(limit, set(keys))}
             candidates = [i for i, key in enumerate(keys) if key in wanted]
         best = sorted(candidates, key=lambda i: (-scores[i], i))[:k]
         return [replace(self.passages[i], score=scores[i]) for i in best]

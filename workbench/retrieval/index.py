@@ -18,10 +18,9 @@ from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.retrieval.words import (
     clean,
     hidden_words,
-    longest_titles,
+    known_titles,
     strict_title,
     title_key,
-    title_runs,
 )
 from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, JsonObject, Passage, WorkbenchError
@@ -183,8 +182,7 @@ class Index:
         other pages with the same `title_key`.
         """
         keys = sorted(
-            {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
-            - {""}
+            {title_key(title) for joined in titles for title in (joined, *joined.split(";"))} - {""}
         )
         by_key: dict[str, list[JsonObject]] = defaultdict(list)
         for batch in split_batches(keys, 500):  # limits the length of a filter
@@ -197,7 +195,7 @@ class Index:
         return [
             [
                 row
-                for title in longest_titles(joined, by_key)
+                for title in known_titles(joined, by_key)
                 for row in _closest(title, by_key[title_key(title)])
             ]
             for joined in titles

@@ -115,41 +115,19 @@ def title_key(title: str) -> str:
     return " ".join("".join(characters).split()) or strict
 
 
-def title_runs(titles: str) -> list[list[str]]:
-    """Return the possible titles in a list joined by ";": "a;b" → [["a;b", "a"], ["b"]].
+def known_titles(titles: str, known: Container[str]) -> list[str]:
+    """Return the known titles in a text: the whole text if it is one, else those of its parts.
 
-    A title may itself contain ";". Entry i of the result has the possible titles that begin at part
-    i of the list, longest first. If the list has more than 12 parts, each part is one title.
-    """
-    parts = titles.split(";")
-    longest = len(parts) if len(parts) <= 12 else 1  # the number of runs grows quadratically
-    return [
-        [";".join(parts[i:j]) for j in range(min(len(parts), i + longest), i, -1)]
-        for i in range(len(parts))
-    ]
-
-
-def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """Return the distinct known titles in a list of titles joined by ";".
-
-    A title may itself contain ";", and the longest known title is preferred. If "a", "a;b" and "c"
-    are known, "a;b;x;c" gives ["a;b", "c"].
+    ";" separates the parts. A title may contain it, as in "Steins;Gate".
 
     Args:
         known: the `title_key` of each known title.
     """
-    # from the left, the longest known title is taken, and unknown parts are skipped
-    rows, matches, start = title_runs(titles), [], 0
-    while start < len(rows):
-        fitting = (
-            (len(rows[start]) - i, title)
-            for i, title in enumerate(rows[start])
-            if (key := title_key(title)) and key in known
-        )
-        size, title = next(fitting, (1, ""))
-        matches += [title] if title else []
-        start += size
-    return list(dict.fromkeys(matches))
+    for choice in ([titles], titles.split(";")):
+        matches = [part.strip() for part in choice if (key := title_key(part)) and key in known]
+        if matches:
+            return list(dict.fromkeys(matches))
+    return []
 
 
 def split_page(text: str, words: int) -> list[str]:
