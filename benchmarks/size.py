@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 import typer  # noqa: E402
 
-from workbench.cli import app, load  # noqa: E402
+from workbench.cli.frame import app, load  # noqa: E402
 from workbench.methods import TRAINED  # noqa: E402
 
 COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}

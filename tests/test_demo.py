@@ -126,7 +126,9 @@ def test_a_failed_second_run_is_an_error_that_names_its_log(
     second = tmp_path / REWARDS[1]
     second.mkdir()
     (second / "metrics.jsonl").write_text("{}\n")  # of another program: no config.json beside it
-    with pytest.raises(WorkbenchError, match=f"^binary reward: .*{second}.*log.txt"):
+    with pytest.raises(
+        WorkbenchError, match=f"^binary reward: .*{second}.*; see {tmp_path}/log.txt"
+    ):
         train_both(tmp_path, seed=1, threads=2)
 
 

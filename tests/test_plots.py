@@ -17,7 +17,6 @@ from workbench.metrics import RATES, Row
 from workbench.metrics.boundary import Probed, Sample, boundary_report
 from workbench.metrics.plots import (
     boundary,
-    exposure_and_accuracy,
     learning_curves,
     outcomes_by_tier,
     over_steps,
@@ -189,7 +188,6 @@ def drawn(reports: dict) -> dict[str, Any]:
             if name in BOUNDARY
             for some in ({"sft": probe(3)}, dict(zip(names, (probe(3), probe(1)), strict=True)))
         },
-        "exposure": exposure_and_accuracy([(0, 0.01, 120), (20, 0.93, 90), (22, 0.95, 90)]),
     }
 
 

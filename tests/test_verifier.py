@@ -131,7 +131,7 @@ def test_the_windows_that_share_rare_words_are_read() -> None:
     candidates = [Window(n, 0, 1, text) for n, text in enumerate(texts)]
 
     def read(claim: str, most: int) -> list[int]:
-        chosen = relevant(claim, candidates, lambda text: frozenset(text.split()), most)
+        chosen = relevant(claim, candidates, most)
         return [window.passage for window in chosen]
 
     assert read("in rome 1931", 1) == [1] and read("in rome 1931", 2) == [0, 1]

@@ -24,9 +24,9 @@ def topic_of(response: Response) -> str:
     It is the question's first title. Without a title, it is the name that occurs last in the text
     of the question. Without such a name, it is the name at the start of the response.
     """
-    for title in response.question.titles[:1]:
-        if plain := re.sub(r"\s*\(.*?\)", "", title).strip():
-            return plain
+    title = re.sub(r"\s*\(.*?\)", "", next(iter(response.question.titles), "")).strip()
+    if title:
+        return title
     names = [match[0] for match in _names(response.question.text)]
     if names:
         # "Who is Ana Bo in NLP?" asks about Ana Bo

@@ -9,6 +9,6 @@ Each module adds its commands to `frame.app` when it is imported. `main` imports
 the command that it runs.
 """
 
-from workbench.cli.frame import app, load, main
+from workbench.cli.frame import load, main
 
-__all__ = ["app", "load", "main"]
+__all__ = ["load", "main"]

@@ -128,9 +128,8 @@ def _describe(questions: Sequence[Question], count: int) -> JsonObject:
 
 
 def _print(description: JsonMapping) -> None:
-    labels = {"splits": "splits, by a hash of the id"}
-    names = [name for name in description if name != "questions"]
-    print_table("", ("", ""), [(labels.get(name, name), text(description[name])) for name in names])
+    counts = [(name, text(value)) for name, value in description.items() if name != "questions"]
+    print_table("", ("", ""), counts)
     rows = [
         [
             q["id"],

@@ -21,7 +21,7 @@ from workbench.world.facts import TIERS
 
 REWARDS = ("ternary", "binary")
 SHOWN_PER_TIER = 2
-LOG = "log.txt"  # in the folder of the second run: the output of its process
+LOG = "log.txt"  # in the demo's folder: the output of the second run
 
 
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
@@ -66,14 +66,12 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     """Train the two runs of the demo at the same time, the second one in a subprocess."""
     (first, here), (second, there) = ((reward, out / reward) for reward in REWARDS)
-    each = max(1, threads // 2)
+    each, log = threads // 2 or 1, out / LOG
+    summary = unfinished = {"status": "interrupted"}
     with lock(out):
-        for reward in REWARDS:
-            print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
-        there.mkdir(exist_ok=True)
+        print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
-        process = start(demo_run, job, there / LOG)
-        summary: JsonObject = {"status": "interrupted"}
+        process = start(demo_run, job, log)
         try:
             summary = demo_run(here, first, seed, each)
             if summary["status"] == "done":
@@ -84,9 +82,8 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
             process.interrupt()  # without effect on a process that has ended
             code = process.wait()
     if code not in (0, *INTERRUPTED):
-        raise WorkbenchError(f"{second} reward: {process.last_line()}; see {there / LOG}")
-    other = read_json(there / "summary.json") or {"status": "interrupted"}
-    return {first: summary, second: other}
+        raise WorkbenchError(f"{second} reward: {process.last_line()}; see {log}")
+    return {first: summary, second: read_json(there / "summary.json") or unfinished}
 
 
 def demo_run(out: Path | str, reward: str, seed: int, threads: int) -> JsonObject:

@@ -145,12 +145,11 @@ def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
 
     `pins` is the result of `pinned`. Only its extras "" and "gpu" are checked.
     """
-    found = [
+    return [
         _package(name, wanted, path)
         for path, extra in ROUTES.items()
         for name, wanted in pins.get(extra, {}).items()
     ]
-    return found or [Check("packages", "warning", "no pins found", "`pip install -e .`")]
 
 
 def _package(name: str, wanted: str, path: Route) -> Check:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,6 @@ BATCH_TOKENS = 2048  # most tokens per batch including padding: bounds the memor
 # part of the repository, not of the wheel
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # file in a verifier's folder
-_WORD = re.compile(r"\w+")
 Passages = Sequence[Passage | str]
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 # *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
@@ -141,7 +140,6 @@ class Verifier:
         self.preprocess: Callable[[str], str] = strip_instructions
         self.object_to: Callable[[str, Mentions], list[Objection]] = objections
         self.encoder = encoder or Encoder(settings.max_length)
-        self.most_windows = MOST_WINDOWS
         self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
     def scores(self, pairs: Pairs) -> "torch.Tensor":
@@ -193,13 +191,10 @@ class Verifier:
         """
         # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
-        words = cache(lambda text: frozenset(_WORD.findall(text.casefold())))
         mentions = cache(lambda texts: Mentions(texts))
         readings = [self.read(claim) for claim, _ in claims]
         claim_windows = [
-            []
-            if reading.unread
-            else relevant(reading.text, self._windows(passages, spans), words, self.most_windows)
+            [] if reading.unread else relevant(reading.text, self._windows(passages, spans))
             for reading, (_, passages) in zip(readings, claims, strict=True)
         ]
         pairs = [
@@ -290,20 +285,22 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     return replace(check, unread=reading.unread)
 
 
-def relevant(
-    claim: str, candidates: list[Window], words: Callable[[str], frozenset[str]], most: int
-) -> list[Window]:
+@lru_cache(10_000)  # claims of one response usually share their passages
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.casefold()))
+
+
+def relevant(claim: str, candidates: list[Window], most: int = MOST_WINDOWS) -> list[Window]:
     """Return the `most` windows that share most words with the claim, in the order of the text.
 
-    A word counts log(1 + N/n) if n of the N candidates have it. `words` returns the set of words of
-    a text.
+    A word counts log(1 + N/n) if n of the N candidates have it.
     """
     if len(candidates) <= most:
         return candidates
-    texts = [words(window.premise) for window in candidates]
+    texts = [_words(window.premise) for window in candidates]
     counts = Counter(word for text in texts for word in text)
     shared = [
-        sum(math.log(1 + len(texts) / counts[word]) for word in words(claim) & text)
+        math.fsum(math.log(1 + len(texts) / counts[word]) for word in _words(claim) & text)
         for text in texts
     ]
     best = sorted(range(len(texts)), key=lambda i: -shared[i])[:most]

@@ -181,8 +181,8 @@ def _sentences(
 
 def _facets(response: Response) -> Collection[str]:
     """Return the subjects in the question's title or, without a title, its passages' titles."""
-    passages = (passage.title.strip() for passage in response.question.passages)
-    return response.question.titles or set(filter(None, passages))
+    question = response.question
+    return question.titles or {page.title.strip() for page in question.passages} - {""}
 
 
 def _worst(verdicts: Sequence[Verdict]) -> tuple[str | None, float | None]:

@@ -231,36 +231,6 @@ def rates_with_intervals(reports: Mapping[str, JsonMapping], mode: str = "greedy
     )
 
 
-def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
-    """Plot accuracy against exposures, the number of times that training data states a fact.
-
-    Args:
-        points: (exposures, accuracy, number of questions) of each point.
-    """
-    from plotly.graph_objects import Figure, Scatter
-
-    exposures, accuracies, counts = zip(*points, strict=True)
-    # labels alternate above and below, so that neighbours do not overlap
-    ranks = [sum(other < exposure for other in exposures) for exposure in exposures]
-    trace = Scatter(
-        x=exposures,
-        y=accuracies,
-        text=[f"{count} questions" for count in counts],
-        mode="markers+text",
-        textposition=["bottom center" if rank % 2 else "top center" for rank in ranks],
-        cliponaxis=False,
-        marker_size=12,
-        marker_color=RUN_COLOURS[0],
-        hovertemplate="%{text}: %{x} exposures, %{y:.1%} right<extra></extra>",
-    )
-    return styled(
-        Figure(trace),
-        title="Exposure decides what is known",
-        xaxis_title="exposures in one pass, both languages",
-        yaxis={"title": "greedy accuracy", "range": [-0.12, 1.12], **FIFTHS},
-    )
-
-
 def _error_bars(cells: Sequence[JsonMapping]) -> JsonObject:
     return {
         "array": [_distance(cell["value"], cell.get("high")) for cell in cells],
