@@ -130,12 +130,3 @@ def test_a_failed_second_run_is_an_error_that_names_its_log(
         WorkbenchError, match=f"^binary reward: .*{second}.*; see {tmp_path}/log.txt"
     ):
         train_both(tmp_path, seed=1, threads=2)
-
-
-@pytest.mark.nightly
-def test_the_demo_is_shown_again_from_its_runs(tmp_path: Path) -> None:
-    assert demo(tmp_path)[0] == 0
-    (tmp_path / "outcomes.html").unlink()
-    code, err = demo(tmp_path)
-    assert code == 0 and "is finished: this is its stored summary" in err
-    assert (tmp_path / "outcomes.html").exists()

@@ -1,15 +1,9 @@
 """The benchmark of a small language model as the judge of facts, on claims worked by hand."""
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-
 import pytest
 
 from benchmarks.human.altered import ROLES
-from benchmarks.real.judge import ALL, Item, ask, read, summarise
-from benchmarks.scripted_judge import JudgeServer
-from workbench.judge import Element, endpoint
+from benchmarks.real.judge import ALL, Item, summarise
 from workbench.types import Passage
 
 PAGE = (Passage("0", "", "Ada taught Ben in Oslo."),)
@@ -31,33 +25,6 @@ LOCAL = [("correct", 0.9), ("vague", 0.4), ("correct", 0.8), ("wrong", 0.1)] + [
     ("correct", 0.9)
 ] * 2
 MODEL = ["correct", "correct", "wrong", None, "correct", "wrong"]  # the fourth reply is unreadable
-
-
-def reply(task: str, found: Sequence[Element]) -> str:
-    [claim] = [one.text for one in found if one.tag == "claim"]
-    label = next(label for one, label in zip(ITEMS, MODEL, strict=True) if one.claim == claim)
-    return json.dumps({"label": label}) if label else "It depends."
-
-
-def test_a_run_that_was_stopped_sends_no_prompt_twice(tmp_path: Path) -> None:
-    file = tmp_path / "rows.jsonl"
-    with JudgeServer(reply) as server:
-        judge = endpoint(server.url, "m", reasks=0, retries=0)
-        ask(ITEMS[:3], judge, file, lambda: 0.0, until=float("inf"))
-        ask(ITEMS, judge, file, lambda: 0.0, until=0.0)
-        assert server.requests == len(read(file)) == 3
-        ask(ITEMS, judge, file, lambda: 0.0, until=float("inf"))
-        ask(ITEMS, judge, file, lambda: 0.0, until=float("inf"))
-    assert server.requests == 6 and [row["label"] for row in read(file)] == MODEL
-    assert [row["error"] for row in read(file)][3] == "not_json"
-
-
-def test_a_server_without_replies_ends_the_run_and_stores_no_verdict(tmp_path: Path) -> None:
-    with JudgeServer(reply, faults=1.0, kinds=["500"]) as server:
-        judge = endpoint(server.url, "m", reasks=0, retries=0)
-        with pytest.raises(SystemExit, match="gives no reply"):
-            ask(ITEMS, judge, tmp_path / "rows", lambda: 0.0, until=float("inf"))
-    assert read(tmp_path / "rows") == []
 
 
 def test_each_judge_is_measured_on_the_claims_that_it_decides() -> None:

@@ -43,7 +43,7 @@ def demo(
     seed: Seed = 1,
     threads: Threads = DEFAULT_THREADS,
 ) -> int:
-    """Train the tiny policy with TruthRL's ternary and binary reward, and compare the results.
+    """Train the tiny policy with TruthRL's two rewards, and compare the results.
 
     With the ternary reward, an abstention earns more than a wrong answer. With the binary reward,
     both earn the same.
