@@ -54,7 +54,7 @@ TASKS = {
         "evaluate": "Measure a policy's accuracy, abstention and hallucination, with intervals.",
         "probe": "Measure the boundary of a policy's knowledge.",
         "compare": "Compare the evaluations of runs, their settings and their cost.",
-        "scorecard": "Show which findings of the papers hold in this library, or measure them again.",
+        "scorecard": "Show which findings of the papers hold here, or measure them again.",
     },
     "Look": {
         "inspect": "Open the reward inspector in a browser.",

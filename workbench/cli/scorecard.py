@@ -25,7 +25,7 @@ def scorecard_command(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Show which findings of the papers hold in this library, or measure them again.
+    """Show which findings of the papers hold here, or measure them again.
 
     By default, the results in the repository are shown. With --run, the studies are run again, and
     their results are written to runs/scorecard.
