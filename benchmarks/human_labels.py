@@ -36,7 +36,6 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -203,12 +202,9 @@ def _notes(results: Mapping[str, Any]) -> str:
         if stale
         else ""
     )
-    clock, calm, moved = results["speed"], results["calibration"], results["instructions"]
+    calm, moved = results["calibration"], results["instructions"]
     changes = ("instructions inside its sentence", "instructions behind and before", "paraphrases")
     inside, around, other = (moved[name]["mean_change"] for name in changes)
-    short, long = (
-        clock[name]["claims_per_cpu_second"] for name in ("short_pairs", "three_passages")
-    )
     return (
         "- *Overlap*: the share of the claim's words in the evidence, at the better of two"
         " thresholds.\n- † Most of these claims, with other evidence, were among the training"
@@ -220,11 +216,10 @@ def _notes(results: Mapping[str, Any]) -> str:
         " rules before the last change.\n- Errors are located (characters, tokens) no better than"
         " by marking everything or whole sentences, on WiCE and\n  HaluEval: do not rely on the"
         f" marked words.\n- p(support) has an expected calibration error of {calm['ece']:.2f} over"
-        f" {calm['n']} claims of five of these sets.\n- One core checks {short:.0f} claims a second"
-        f" with short evidence, {long:.1f} with three long passages each; peak memory\n "
-        f" {clock['peak_rss_mb']} MB.\n- p(support) changes on average by {inside:.3f} with an"
-        f" instruction inside the claim's sentence, by {around:.3f} with one in its\n  own"
-        f" sentence, and by {other:.3f} with a paraphrase ({moved['claims']} claims)." + old
+        f" {calm['n']} claims of five of these sets.\n- p(support) changes on average by"
+        f" {inside:.3f} with an instruction inside the claim's sentence, by {around:.3f} with one"
+        f" in its\n  own sentence, and by {other:.3f} with a paraphrase ({moved['claims']} claims)."
+        + old
     )
 
 
@@ -420,14 +415,6 @@ def main() -> None:
         store(given.results, results)
         print(table(results))
         return
-    own = [
-        "--slices",
-        str(given.slices),
-        *(["--verifier", str(given.verifier)] if given.verifier else []),
-    ]
-    clock = subprocess.run(
-        [sys.executable, __file__, "--speed", *own], stdout=subprocess.PIPE, text=True, check=True
-    )
     verifier = remembered(given.verifier, given.cache)
     with use_threads(1):
         found = measure(given.slices, verifier, given.limit, given.seed)
@@ -444,7 +431,6 @@ def main() -> None:
         "machine": platform.machine(),
         "verifier": {"sha256": verifier.sha256, "settings": asdict(verifier.settings)},
         **found,
-        "speed": json.loads(clock.stdout),
     }
     if given.results:
         given.results.parent.mkdir(parents=True, exist_ok=True)

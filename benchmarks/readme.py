@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import workbench  # noqa: E402
-from benchmarks import findings_tables, growth, papers, scorecard  # noqa: E402
+from benchmarks import findings_tables, growth, papers, scorecard, waits  # noqa: E402
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.verifier_card import measured_text  # noqa: E402
 
@@ -359,6 +359,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "claims": ("human_labels", claims),
     "growth": ("growth", growth.table),
     "papers": ("papers", papers.table),
+    "waits": ("waits", waits.table),
     "verdicts": ("human_labels", verdicts),
     "real_judge": ("real_judge", real_judge),
     "win_rate": ("win_rate", win_rate),

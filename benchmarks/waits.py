@@ -31,6 +31,22 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+# (part, figure) -> what it is, and its unit
+TITLES = {
+    ("help", "seconds"): ("`workbench --help`", "s"),
+    ("typo", "seconds"): ("a misspelt command", "s"),
+    ("inspector", "seconds"): ("`workbench inspect`, to its first page", "s"),
+    ("verifier", "short_pairs"): (
+        "local verifier, a sentence as evidence",
+        "claims per CPU second",
+    ),
+    ("verifier", "three_passages"): (
+        "local verifier, three long passages",
+        "claims per CPU second",
+    ),
+    ("verifier", "peak_mb"): ("the same: peak memory", "MB"),
+    ("demo", "seconds"): ("`workbench demo`", "s"),
+}
 WORKBENCH = ("-m", "workbench.cli")
 
 
@@ -105,6 +121,24 @@ def compared(found: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, An
             "ratio_from_to": [round(min(ratios), 2), round(max(ratios), 2)],
         }
     return table
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """Return a Markdown table of the stored results."""
+    rows = [
+        f"| {title}, {unit} | {found['earlier']:g} | {found['here']:g} | {found['ratio']:.2f}"
+        f" [{found['ratio_from_to'][0]:.2f}, {found['ratio_from_to'][1]:.2f}] |"
+        for (part, name), (title, unit) in TITLES.items()
+        if (found := results.get(part, {}).get(name))
+    ]
+    first = next(iter(results.values()))
+    about = (
+        f"{first['date']}, {first['cores']} cores. Medians of {first['rounds']} rounds in turns"
+        f" (verifier {results['verifier']['rounds']}, demo {results['demo']['rounds']}). Earlier:"
+        f" commit {first['commits']['earlier']}. Brackets: smallest and largest ratio of a round."
+    )
+    head = "| | earlier | now | now / earlier |\n| --- | --- | --- | --- |"
+    return "\n\n".join([about, "\n".join([head, *rows])])
 
 
 def main() -> None:
