@@ -387,6 +387,22 @@ def api() -> str:
     return "\n\n".join(parts)
 
 
+def findings_hours() -> str:
+    """Return number and hours of the trainings behind the findings; equal runs count once."""
+    runs = {
+        run["hash"]: (run["seconds"], file.stem)
+        for file in sorted(RESULTS.glob("*.json"))
+        for run in json.loads(file.read_text()).get("runs", [])
+        if isinstance(run, dict) and {"hash", "seconds"} <= run.keys()
+    }
+    real = [seconds for seconds, study in runs.values() if "real" in study or "gpu" in study]
+    hours = sum(seconds for seconds, _ in runs.values()) / 3600
+    return (
+        f"The stored findings took {len(runs)} trainings and {hours:.1f} hours, of which"
+        f" {sum(real) / 3600:.1f} hours train language models of 0.5 billion parameters."
+    )
+
+
 def as_markdown(docstring: str) -> str:
     """Return a docstring with its argument and error sections as lists."""
     lines = []
@@ -403,6 +419,7 @@ def as_markdown(docstring: str) -> str:
 WRITERS: dict[str, Callable[[], str]] = {
     "api": api,
     "scorecard": scorecard.markdown,
+    "findings_hours": findings_hours,
     "scorecard_counts": lambda: f"{scorecard.counts(scorecard.scorecard())}.",
 }
 
