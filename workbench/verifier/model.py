@@ -47,7 +47,7 @@ def base_folder() -> Path:
 def in_bfloat16() -> bool:
     """Whether the encoder computes in bfloat16: where the processor multiplies it faster.
 
-    It is then twice as fast, and probabilities change by less than .01.
+    It is then about twice as fast. On 4,669 pairs, probabilities changed by at most .013.
     """
     import torch
 
