@@ -23,6 +23,7 @@ from workbench.experiments.demo import (
 from workbench.experiments.evaluate import report
 from workbench.runs.folder import in_use
 from workbench.types import Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.util.subprocess import INTERRUPTED
 from workbench.world.facts import TIERS
 
 
@@ -110,7 +111,7 @@ def demo(out: Path, until: Callable[[], bool] | None = None) -> tuple[int, str]:
 def test_an_interrupt_stops_both_runs(tmp_path: Path) -> None:
     runs = [tmp_path / reward for reward in REWARDS]
     code, err = demo(tmp_path, until=lambda: all((run / "config.json").exists() for run in runs))
-    assert code == 130 and err.splitlines()[-1].startswith("workbench: interrupted")
+    assert code in INTERRUPTED and err.splitlines()[-1].startswith("workbench: interrupted")
     assert [read_json(run / "summary.json")["status"] for run in runs] == ["interrupted"] * 2
     assert not any(in_use(run) for run in runs)
     for run in runs:  # one thread for each, so that both cores train
@@ -118,15 +119,11 @@ def test_an_interrupt_stops_both_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_second_run_is_an_error_that_names_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # the first run, which takes a minute; the second is a process of its own
     monkeypatch.setattr("workbench.experiments.demo.train", lambda *_, **__: {"status": "done"})
     second = tmp_path / REWARDS[1]
     second.mkdir()
     (second / "metrics.jsonl").write_text("{}\n")  # of another program: no config.json beside it
-    with pytest.raises(
-        WorkbenchError, match=f"^binary reward: .*{second}.*; see {tmp_path}/log.txt"
-    ):
+    with pytest.raises(WorkbenchError, match=f"^binary reward: .*{second}.* config.json"):
         train_both(tmp_path, seed=1, threads=2)

@@ -3,6 +3,7 @@
 import random
 import shlex
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from workbench.world.facts import TIERS
 
 REWARDS = ("ternary", "binary")
 SHOWN_PER_TIER = 2
-LOG = "log.txt"  # in the demo's folder: the output of the second run
 
 
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
@@ -66,12 +66,13 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
 def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     """Train the two runs of the demo at the same time, the second one in a subprocess."""
     (first, here), (second, there) = ((reward, out / reward) for reward in REWARDS)
-    each, log = threads // 2 or 1, out / LOG
-    summary = unfinished = {"status": "interrupted"}
-    with lock(out):
+    each, unfinished = threads // 2 or 1, {"status": "interrupted"}
+    summary: JsonObject = unfinished
+    # the log of the second run is only read for its error
+    with tempfile.TemporaryDirectory() as folder, lock(out):
         print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
-        process = start(demo_run, job, log)
+        process = start(demo_run, job, Path(folder, "log.txt"))
         try:
             summary = demo_run(here, first, seed, each)
             if summary["status"] == "done":
@@ -81,8 +82,8 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
         finally:
             process.interrupt()  # without effect on a process that has ended
             code = process.wait()
-    if code not in (0, *INTERRUPTED):
-        raise WorkbenchError(f"{second} reward: {process.last_line()}; see {log}")
+        if code not in (0, *INTERRUPTED):
+            raise WorkbenchError(f"{second} reward: {process.last_line()}")
     return {first: summary, second: read_json(there / "summary.json") or unfinished}
 
 

@@ -2,14 +2,14 @@
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.credit.attribute import words
 from workbench.text.sentences import sentences
 from workbench.types import JsonMapping, Passage, Span, WorkbenchError
 from workbench.util.grouping import split_batches
@@ -285,11 +285,6 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     return replace(check, unread=reading.unread)
 
 
-@lru_cache(10_000)  # claims of one response usually share their passages
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text.casefold()))
-
-
 def relevant(claim: str, candidates: list[Window], most: int = MOST_WINDOWS) -> list[Window]:
     """Return the `most` windows that share most words with the claim, in the order of the text.
 
@@ -297,11 +292,10 @@ def relevant(claim: str, candidates: list[Window], most: int = MOST_WINDOWS) -> 
     """
     if len(candidates) <= most:
         return candidates
-    texts = [_words(window.premise) for window in candidates]
+    own, texts = {*words(claim)}, [{*words(window.premise)} for window in candidates]
     counts = Counter(word for text in texts for word in text)
     shared = [
-        math.fsum(math.log(1 + len(texts) / counts[word]) for word in _words(claim) & text)
-        for text in texts
+        math.fsum(math.log(1 + len(texts) / counts[word]) for word in text & own) for text in texts
     ]
     best = sorted(range(len(texts)), key=lambda i: -shared[i])[:most]
     return [candidates[i] for i in sorted(best)]
