@@ -34,11 +34,13 @@ _WORKS = re.compile(
 def examples(verb: str, rest: str) -> list[str]:
     """Return a text without its examples, then one text for each example.
 
-    "in several films such as A and B" → ["in several films", "in A", "in B"]. Return [] if there
-    are no examples, or if it is unclear which phrase they illustrate.
+    `examples("acted", "in several films such as A and B")` returns ["in several films", "in A",
+    "in B"]. The result is [] if there are no examples, or if it is unclear which phrase they
+    illustrate.
 
     Args:
-        verb: the verb before the text, or "".
+        verb: the verb before the text, or "". It is not part of the results: after "has", examples
+            are only read if a comma separates them.
         rest: the text.
     """
     has = verb in ("has", "have", "had")

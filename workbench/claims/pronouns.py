@@ -60,12 +60,13 @@ _NO_THING = re.compile(  # subjects to which "it" does not refer
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
     """Replace the pronoun at the beginning of each claim ("He", "Her father", "It") by a name.
 
-    Usually, the name is the question's title. If the question has no title:
+    "Her father was a judge." → "Marie Curie's father was a judge."
 
-    * "he" and "she" are replaced by the only person that the response names.
-    * "it" is replaced by the subject of the previous sentence, or by the name in the question.
+    * If the question has a title, the name is this title.
+    * Without a title, "he", "she", "his" and "her" mean the only person that the response names.
+    * Without a title, "it" means the subject of the previous sentence, or the name in the question.
 
-    Ambiguous pronouns are not replaced.
+    Ambiguous pronouns are not replaced, for example after another person was introduced.
     """
     topic = "" if is_unclear(response) else topic_of(response)
     mentioned, sentence, resolved = _Mentioned(response, topic), None, []

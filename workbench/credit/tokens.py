@@ -61,8 +61,8 @@ def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) 
     For example, some reasoning models end prompts with "<think>\\n".
 
     Args:
-        prompt_ids: token ids of a prompt; () for any prompt. If the prompt does not end with the
-            template's generation prompt, the result is "".
+        prompt_ids: token ids of a prompt. If they do not end with the template's generation prompt,
+            the result is "". By default, a prompt that the template made is assumed.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")

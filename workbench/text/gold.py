@@ -53,7 +53,10 @@ UNITS = {
 
 
 class Gold(NamedTuple):
-    """The parsed gold answers to a question, and properties of the question."""
+    """The parsed gold answers to a question, and what the question asks for.
+
+    Both decide how an answer is compared with the gold answers.
+    """
 
     forms: tuple[Form, ...]
     others: tuple[Form, ...]  # derived forms, such as acronyms and plurals

@@ -228,10 +228,12 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
 
 
 def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
-    """Return SFT rows for a cold start of FoRAG, and their `Card`.
+    """Select responses as SFT rows for FoRAG's cold start, and count them in a `Card`.
 
-    The rows are the responses that have the form of `rule`, a key of `COLD_STARTS`. For example,
-    "cold_start_forag" requires "[Structure] … [Outline] … [Answer] …".
+    Args:
+        feedbacks: the graded responses.
+        rule: a key of `COLD_STARTS`. "cold_start_forag" selects the responses of the form
+            "[Structure] … [Outline] … [Answer] …".
     """
     form = COLD_STARTS[rule]
     return _in_form(

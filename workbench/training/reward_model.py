@@ -69,7 +69,7 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
         where = f"the row of question '{row.question.id}'"
         if not row.segments or any(not 0 <= s.start < s.end <= len(row.text) for s in row.segments):
             raise WorkbenchError(
-                f"{where} has no segments, or a segment outside its text: leave it out"
+                f"{where} has no segments, or a segment outside its text: remove the row"
             )
         if any(not 0 <= s.target <= 1 for s in row.segments):
             raise WorkbenchError(

@@ -229,7 +229,7 @@ def keep_identity(
     Args:
         name: name of the file in `out`.
         identity: a JSON object, for example with policy, questions and settings.
-        what: the content of `out` in the error message, such as "other samples".
+        what: completes the error message "`out` holds …", such as "other samples".
         began: whether `out` already contains results.
 
     Raises:

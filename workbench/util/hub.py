@@ -52,7 +52,10 @@ def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> 
 
 @contextmanager
 def panics_as_errors(name: str) -> Iterator[None]:
-    """Context manager that turns a panic of the tokenizers' Rust code into a WorkbenchError."""
+    """Context manager that turns a panic of the tokenizers' Rust code into a WorkbenchError.
+
+    `name` is the model that the error message names.
+    """
     try:
         yield
     except BaseException as error:  # a PanicException is not an Exception, and cannot be imported

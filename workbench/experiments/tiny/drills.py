@@ -60,7 +60,7 @@ class DrillWriter:
         self.rng = random.Random(f"drills-{seed}")
 
     def draw(self, kind: str) -> Drill:
-        """Return a new drill. `kind` is one of `DRILLS`."""
+        """Return a random drill, a training sequence for one mechanism; `kind` is in `DRILLS`."""
         return getattr(self, kind)()
 
     def copying(self) -> Drill:

@@ -106,9 +106,9 @@ def prepare(config: FoRAG, bench: Bench) -> Run:
     questions = training_questions(config.prompts, bench, answered=False)
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(
-            f"question '{bare.id}' has no passages, and FoRAG answers from passages: give questions"
-            ' with "passages" (`workbench data show --store` finds some), or on the tiny bench set'
-            f" forag.prompts.kinds={TWO_FACETS}"
+            f"question '{bare.id}' has no passages, and FoRAG answers from passages: add"
+            ' "passages" to the questions (`workbench data show --store` searches them), or on the'
+            f" tiny bench use the questions with passages: forag.prompts.kinds={TWO_FACETS}"
         )
     # with `model_alone`, RL sends no request to a language model for each response
     run = Run(config, questions, bench.checks, bench.llm_judge is not None)

@@ -142,8 +142,9 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:
         raise WorkbenchError(
-            f"'{job.stages[PREPARE]}' has too few claims to train on (at least two supported, one"
-            " refuted): prepare more questions or samples, or set klcf.rewarded=judge"
+            f"'{job.stages[PREPARE]}' has too few claims to train on: two supported claims and one"
+            " refuted claim are needed. Prepare more questions or samples, or set"
+            " klcf.rewarded=judge, so that the judge verifies the claims"
         )
     rows = truth_examples(claims, load_tokenizer(base).all_special_tokens)
     if config.rewarded == "model":
