@@ -2,7 +2,7 @@
 
     python benchmarks/human_labels.py --slices FOLDER --results benchmarks/results/human_labels.json
 
-The parts are claims, verdicts, positions of errors, answers, abstention, calibration and speed. The
+The parts are claims, verdicts, positions of errors, answers, abstention and calibration. The
 modules under `human/` describe what they measure.
 
 FOLDER holds the data sets in their authors' files: factscore_human, wice, factcheck_gpt,

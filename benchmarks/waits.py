@@ -86,10 +86,12 @@ def inspector(checkout: Path) -> dict[str, float]:
             while address is None:
                 assert process.stdout and process.poll() is None
                 address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
-            with urllib.request.urlopen(address[0]) as page:
-                page.read()
-            seconds = time.perf_counter() - start
-            process.kill()
+            try:
+                with urllib.request.urlopen(address[0]) as page:
+                    page.read()
+                seconds = time.perf_counter() - start
+            finally:
+                process.kill()
     return {"seconds": seconds}
 
 
@@ -131,10 +133,10 @@ def table(results: Mapping[str, Any]) -> str:
         for (part, name), (title, unit) in TITLES.items()
         if (found := results.get(part, {}).get(name))
     ]
-    first = next(iter(results.values()))
+    first, *_ = results.values()
+    rounds = ", ".join(f"{name} {found['rounds']}" for name, found in results.items())
     about = (
-        f"{first['date']}, {first['cores']} cores. Medians of {first['rounds']} rounds in turns"
-        f" (verifier {results['verifier']['rounds']}, demo {results['demo']['rounds']}). Earlier:"
+        f"{first['date']}, {first['cores']} cores. Medians of rounds in turns ({rounds}). Earlier:"
         f" commit {first['commits']['earlier']}. Brackets: smallest and largest ratio of a round."
     )
     head = "| | earlier | now | now / earlier |\n| --- | --- | --- | --- |"

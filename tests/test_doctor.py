@@ -91,6 +91,7 @@ def test_missing_or_different_packages_are_reported_with_a_remedy() -> None:
         and "`pip install no-such-thing==1.0`" in found[2].remedy
     )
     assert [check.path for check in found] == ["cpu", "cpu", "cpu", "gpu"]
+    assert packages({"": {}})[0].status == "warning"
 
 
 def machine(**changed: Any) -> Any:

@@ -73,12 +73,12 @@ def test_intervals_are_drawn_on_both_sides(reports):
     ) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
 
 
-@pytest.mark.slow
 def test_more_policies_than_colours_are_all_drawn(reports):
     report = next(iter(reports.values()))
     assert len(rates_with_intervals({str(n): report for n in range(12)}).data) == 12
 
 
+@pytest.mark.slow
 def test_figures_fit_their_cell_and_show_shares_in_percent(reports):
     figures = drawn(reports)
     assert {name for name, figure in figures.items() if figure.layout.width is not None} == set()

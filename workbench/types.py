@@ -151,7 +151,7 @@ class Question:
     @property
     def titles(self) -> tuple[str, ...]:
         """The subjects in `title`: "Ana Bo; Toma Fel" → ("Ana Bo", "Toma Fel")."""
-        return tuple(name for part in self.title.split(";") if (name := part.strip()))
+        return tuple(filter(None, map(str.strip, self.title.split(";"))))
 
     @property
     def dated_text(self) -> str:

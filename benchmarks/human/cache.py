@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.verifier import Verifier, load_verifier
+from workbench.verifier.model import in_bfloat16
 from workbench.verifier.verifier import SHIPPED, Triple
 
 CHUNK = 1000  # pairs between two saves
@@ -16,17 +17,16 @@ CHUNK = 1000  # pairs between two saves
 class Remembered(Verifier):
     """A verifier that caches the probabilities of pairs in `folder`.
 
-    The key has the hash of its weights and its temperature. The pooling of windows is not cached,
-    so another pooling rule needs no new forward passes.
+    The key has the hash of its weights, its temperature and its number format. The pooling of
+    windows is not cached, so another pooling rule needs no new forward passes.
     """
 
     def __init__(self, verifier: Verifier, digest: str, folder: Path) -> None:
         super().__init__(verifier.model, verifier.settings, verifier.name)
         self.sha256 = digest
-        self.file = (
-            folder
-            / f"{_digest(digest, verifier.settings.temperature, verifier.settings.max_length)}.json"
-        )
+        settings = verifier.settings
+        key = _digest(digest, settings.temperature, settings.max_length, in_bfloat16())
+        self.file = folder / f"{key}.json"
         self.known: dict[str, Triple] = {}
         if self.file.exists():
             self.known = {

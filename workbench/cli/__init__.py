@@ -9,6 +9,4 @@ Each module adds its commands to `frame.app` when it is imported. `main` imports
 the command that it runs.
 """
 
-from workbench.cli.frame import load, main
-
-__all__ = ["load", "main"]
+from workbench.cli.frame import load, main  # noqa: F401

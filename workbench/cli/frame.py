@@ -202,10 +202,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     # print a warning as one line, without the path of the file that caused it
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
-    if "_WORKBENCH_COMPLETE" in os.environ:  # a shell completes a command
-        load(None)
-    else:
-        load(next((word for word in arguments if not word.startswith("-")), ""))
+    words = (word for word in arguments if not word.startswith("-"))
+    # a shell that completes a command passes it in the environment
+    load(None if "_WORKBENCH_COMPLETE" in os.environ else next(words, ""))
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
     # a usage error; without any arguments its text is empty, because the help is printed

@@ -68,7 +68,7 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     (first, here), (second, there) = ((reward, out / reward) for reward in REWARDS)
     each, unfinished = threads // 2 or 1, {"status": "interrupted"}
     summary: JsonObject = unfinished
-    # the log of the second run is only read for its error
+    # the log of the second run is only printed if it fails
     with tempfile.TemporaryDirectory() as folder, lock(out):
         print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
@@ -83,7 +83,10 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
             process.interrupt()  # without effect on a process that has ended
             code = process.wait()
         if code not in (0, *INTERRUPTED):
+            print(process.log.read_text(), file=sys.stderr)
             raise WorkbenchError(f"{second} reward: {process.last_line()}")
+    if summary["status"] == "too_many_failures":
+        return {first: summary}  # the second run was only interrupted
     return {first: summary, second: read_json(there / "summary.json") or unfinished}
 
 

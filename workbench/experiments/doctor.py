@@ -65,8 +65,7 @@ def examine() -> JsonObject:
 
         checks += [*gpus(installed), _answers()]
     else:
-        missing: tuple[Status, str, str] = ("failed", "not tested without torch", "install torch")
-        checks += [Check("GPU", *missing, path="gpu"), Check("the tiny policy", *missing)]
+        checks.append(Check("the tiny policy", "failed", "not tested without torch", torch.remedy))
     return {
         "checks": [asdict(check) for check in checks],
         "cpu": verdict([check for check in checks if check.path == "cpu"]),
@@ -145,11 +144,12 @@ def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
 
     `pins` is the result of `pinned`. Only its extras "" and "gpu" are checked.
     """
-    return [
+    found = [
         _package(name, wanted, path)
         for path, extra in ROUTES.items()
         for name, wanted in pins.get(extra, {}).items()
     ]
+    return found or [Check("packages", "warning", "no pins found", "`pip install -e .`")]
 
 
 def _package(name: str, wanted: str, path: Route) -> Check:

@@ -227,10 +227,10 @@ def _decode(path: Path, number: int, line: bytes) -> JsonObject:
 
 def finite(value: object) -> float | None:
     """Convert a number to a float; return None for NaN, infinity, huge integers and non-numbers."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if isinstance(value, bool | str):
         return None
     try:
-        number = float(value)
-    except OverflowError:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

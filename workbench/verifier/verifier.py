@@ -194,7 +194,9 @@ class Verifier:
         mentions = cache(lambda texts: Mentions(texts))
         readings = [self.read(claim) for claim, _ in claims]
         claim_windows = [
-            [] if reading.unread else relevant(reading.text, self._windows(passages, spans))
+            []
+            if reading.unread
+            else relevant(self.preprocess(reading.text), self._windows(passages, spans))
             for reading, (_, passages) in zip(readings, claims, strict=True)
         ]
         pairs = [

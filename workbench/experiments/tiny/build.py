@@ -103,8 +103,8 @@ def build_policy(
         },
         "splits": splits,
     }
-    (out / "README.md").write_text(card_text(card, world))
     write_json(out / "card.json", card)
+    (out / "README.md").write_text(card_text(card, world))
     shutil.rmtree(work)  # the checkpoints are several times larger than the policy
     return card
 

@@ -101,7 +101,7 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
     bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": PERCENT}
     return styled(
         figure,
-        panels=len(rows),
+        panels=2,
         legend=False,
         title="Accuracy and number of claims",
         yaxis_title="claims in the response",
@@ -272,8 +272,7 @@ def _each(
     rows: Sequence[Sequence[Row]], names: Sequence[str]
 ) -> list[tuple[Sequence[Row], JsonObject]]:
     """Return a pair (rows, name and colour for plotly) for each policy."""
-    own = zip(rows, names[: len(rows)], strict=True)
     return [
         (group, {"name": name, "marker_color": colour})
-        for (group, name), colour in zip(own, cycle(RUN_COLOURS), strict=False)
+        for group, name, colour in zip(rows, names, cycle(RUN_COLOURS), strict=False)
     ]
