@@ -130,7 +130,7 @@ def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_too_many_failures_are_the_status_of_the_demo(tmp_path, monkeypatch) -> None:
+def test_too_many_failures_are_the_status_of_the_demo(tmp_path, monkeypatch):
     failed = {"status": "too_many_failures"}
     monkeypatch.setattr("workbench.experiments.demo.train", lambda *_, **__: failed)
     assert train_both(tmp_path, 1, 2) == {REWARDS[0]: failed}
