@@ -143,6 +143,46 @@ def table(results: Mapping[str, Any]) -> str:
     return "\n\n".join([about, "\n".join([head, *rows])])
 
 
+def others(folder: Path) -> str:
+    """Return a table of costs compared with plain implementations, from three results files."""
+    tiny, scoring, steps = (
+        json.loads((folder / f"{name}.json").read_text())
+        for name in ("tiny_speed", "scoring", "step_time")
+    )
+    step, real = tiny["step"], steps["real"]
+    sampling = [
+        part["ratio"]
+        for part in tiny["generation"].values()
+        if isinstance(part, dict) and "ratio" in part
+    ]
+    ratios = [run["seconds"] / run["bare_client_seconds"] for run in scoring["throughput"]["runs"]]
+    rows = [
+        [
+            "TruthRL's step on the tiny bench, graded and recorded",
+            "the same step with a constant reward and no record",
+            f"{step['ratio']:.2f}; share of grading: {tiny['grading']['share_of_step']:.2f}",
+        ],
+        [
+            "sampling by the tiny policy: short greedy answers, 4 samples, biographies",
+            "tokens per second of transformers' `generate`",
+            ", ".join(f"{ratio:.1f}" for ratio in sampling),
+        ],
+        [
+            "scoring 50 answers of 19 claims by a judge that takes 50 ms, 64 requests at a time",
+            "a client that only sends as many requests",
+            f"{min(ratios):.2f} to {max(ratios):.2f}",
+        ],
+        [
+            f"RLFH's step on {real['policy']}, {real['rollouts']} rollouts of"
+            f" {real['tokens']} tokens (pairs of steps: {real['pairs']}, on a busy machine)",
+            "the same step with a constant reward",
+            f"{real['ratio']:.2f}; peak memory {real['peak_mb'] / 1000:.1f} GB",
+        ],
+    ]
+    head = "| | compared with | ratio |\n| --- | --- | --- |"
+    return "\n".join([head, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
