@@ -1,5 +1,9 @@
-"""Write, check and remove checkpoints, and reset a run's folder to its last complete one."""
+"""Write, check and remove checkpoints, and reset a run's folder to its last complete one.
 
+A run resumes after its last complete step, so the complete steps in its files are counted, too.
+"""
+
+import itertools
 import os
 import shutil
 import sys
@@ -7,8 +11,7 @@ import warnings
 from pathlib import Path
 
 from workbench.runs.folder import file_digest, read_json
-from workbench.runs.rollouts import check_rollouts, whole_steps
-from workbench.types import JsonObject
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import iter_rows, truncate_after_step, write_json
 
 MARKER = "complete.json"
@@ -61,6 +64,35 @@ def metrics_rows(out: Path) -> list[JsonObject]:
         rows = list(iter_rows(out / "metrics.jsonl"))
     in_order = [row.get("step") == number for number, row in enumerate(rows, start=1)]
     return rows[: [*in_order, False].index(False)]
+
+
+def whole_steps(rollouts: Path, size: int) -> int:
+    """Return the number of complete steps in a file of rollouts, from step 1 without a gap.
+
+    A step is complete if it has exactly `size` rows with distinct ids.
+    """
+    ids: dict[int | None, list[str]] = {}
+    if rollouts.exists():
+        # `truncate_after_step` reports an unfinished last line
+        with warnings.catch_warnings(action="ignore"):
+            for row in iter_rows(rollouts):
+                ids.setdefault(row.get("step"), []).append(str(row.get("id")))
+    # distinct ids, because a copied file may have a step twice
+    by_step = (ids.get(step, []) for step in itertools.count(1))
+    return next(n for n, step in enumerate(by_step) if not len(step) == len(set(step)) == size)
+
+
+def check_rollouts(rollouts: Path, steps: int, size: int) -> None:
+    """Check that each of the first `steps` steps has `size` rows with distinct ids.
+
+    Raises:
+        WorkbenchError: a step lacks rows or has rows twice; the message names the first one.
+    """
+    if (whole := whole_steps(rollouts, size)) < steps:
+        raise WorkbenchError(
+            f"'{rollouts}' must have {size} rows with distinct ids for step {whole + 1}: restore"
+            " the missing rows, or start again in another --out folder"
+        )
 
 
 def step_of(checkpoint: Path) -> int:
