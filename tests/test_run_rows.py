@@ -250,6 +250,13 @@ def test_a_file_that_was_truncated_is_read_again(tmp_path: Path) -> None:
     assert len(runs.rows("run")) == 0 and runs.rows("run").numbers == {}
 
 
+def test_a_file_that_was_edited_in_place_is_read_again(tmp_path: Path, parsed: list[int]) -> None:
+    path = record(tmp_path / "run") / ROLLOUTS
+    before = read_rows(path).table
+    edited(path)
+    assert not read_rows(path).table.equals(before) and len(parsed) == 2 * len(before)
+
+
 @pytest.fixture
 def blocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
     """A large run of 12 rows, reading which takes until the test releases the file's lock."""
