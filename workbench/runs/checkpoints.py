@@ -40,8 +40,7 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     steps = {path: step_of(path) // updates for path in checkpoints if is_complete(path)}
     steps = {path: step for path, step in steps.items() if step <= logged}
     if responses is not None and steps:
-        check_rollouts(out / "rollouts.jsonl", min(steps.values()), responses)
-        logged = whole_steps(out / "rollouts.jsonl", responses)
+        logged = check_rollouts(out / "rollouts.jsonl", min(steps.values()), responses)
         steps = {path: step for path, step in steps.items() if step <= logged}
     for path in checkpoints:
         if path not in steps:
@@ -66,10 +65,14 @@ def metrics_rows(out: Path) -> list[JsonObject]:
     return rows[: [*in_order, False].index(False)]
 
 
-def whole_steps(rollouts: Path, size: int) -> int:
-    """Return the number of complete steps in a file of rollouts, from step 1 without a gap.
+def check_rollouts(rollouts: Path, steps: int, size: int) -> int:
+    """Check that a file of rollouts has its first `steps` steps, and return how many it has.
 
-    A step is complete if it has exactly `size` rows with distinct ids.
+    Steps are counted from step 1 to the first one that is not complete. A step is complete if it
+    has exactly `size` rows with distinct ids.
+
+    Raises:
+        WorkbenchError: fewer than `steps` steps are complete; the message names the next one.
     """
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():
@@ -79,20 +82,13 @@ def whole_steps(rollouts: Path, size: int) -> int:
                 ids.setdefault(row.get("step"), []).append(str(row.get("id")))
     # distinct ids, because a copied file may have a step twice
     by_step = (ids.get(step, []) for step in itertools.count(1))
-    return next(n for n, step in enumerate(by_step) if not len(step) == len(set(step)) == size)
-
-
-def check_rollouts(rollouts: Path, steps: int, size: int) -> None:
-    """Check that each of the first `steps` steps has `size` rows with distinct ids.
-
-    Raises:
-        WorkbenchError: a step lacks rows or has rows twice; the message names the first one.
-    """
-    if (whole := whole_steps(rollouts, size)) < steps:
+    whole = next(n for n, step in enumerate(by_step) if not len(step) == len(set(step)) == size)
+    if whole < steps:
         raise WorkbenchError(
             f"'{rollouts}' must have {size} rows with distinct ids for step {whole + 1}: restore"
             " the missing rows, or start again in another --out folder"
         )
+    return whole
 
 
 def step_of(checkpoint: Path) -> int:
