@@ -37,8 +37,8 @@ from typing import Any
 
 from workbench.experiments.evaluate import MEASURED
 from workbench.experiments.inference import self_consistency
-from workbench.experiments.queue import ROOT, Run, queue_runs, train_queue
-from workbench.experiments.queue.runs import plan_run
+from workbench.experiments.queue import ROOT, queue_runs, train_queue
+from workbench.experiments.run import Run, plan_run
 from workbench.methods.bench import Bench
 from workbench.methods.held_out import HELD_OUT
 from workbench.metrics.hacks import SHARES, hacks

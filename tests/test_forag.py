@@ -13,8 +13,7 @@ from tests.helpers import ROOT, read_json
 from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
-from workbench.experiments.queue.entries import read_entries
-from workbench.experiments.queue.runs import shortened
+from workbench.experiments.queue import read_entries, shortened
 from workbench.methods import METHODS
 from workbench.methods.bench import TINY_POLICY, Bench, questions_hash
 from workbench.methods.forag.run import Run

@@ -13,8 +13,8 @@ from tests.helpers.score_helpers import read, world_rows, write
 from tests.helpers.small_bench import SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
 from workbench.experiments.probe import probe_policy
-from workbench.experiments.queue import Entry, plan_run, status_of
-from workbench.experiments.queue.entries import KEYS
+from workbench.experiments.queue import status_of
+from workbench.experiments.run import KEYS, Entry, plan_run
 from workbench.inspector.examples import worked_example
 from workbench.inspector.opened import with_rewards
 from workbench.judge import LABELS

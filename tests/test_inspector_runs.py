@@ -188,7 +188,7 @@ def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
     assert ids(tmp_path, low=5.5) == ["r5", "r2"] and ids(tmp_path, low=2, high=3) == ["r6", "r0"]
     assert (
         ids(tmp_path, of="part:form", high=1) == ["r1", "r0"]
-        and ids(tmp_path, of="part:none") == []
+        and ids(tmp_path, of="part:none", high=1) == []
     )
     found = listed(tmp_path, text="nowhere")
     assert found["note"] == "No rollout matches." and found["choices"]["tiers"] == [
@@ -196,6 +196,18 @@ def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
         "known",
     ]
     assert found["choices"]["steps"] == [1, 2] and found["choices"]["parts"] == ["part:form"]
+
+
+def test_rows_without_a_value_are_left_out_only_by_a_bound(tmp_path: Path) -> None:
+    folder = record_queried(tmp_path / "run")
+    row = Runs(tmp_path).feedback("run", 0)
+    failed = replace(row, response=replace(row.response, id="none"))
+    append_feedback(folder, [replace(failed, rewards={"truthrl": Reward(None)})])
+    assert len(ids(tmp_path)) == 9 and ids(tmp_path)[-1] == "none"
+    assert ids(tmp_path, of="part:form") == ids(tmp_path, of="part:other") == ids(tmp_path)
+    for of in ("", "part:form"):
+        assert "none" not in ids(tmp_path, of=of, low=-9) + ids(tmp_path, of=of, high=9)
+    assert "that match" not in listed(tmp_path, of="part:form")["note"]
 
 
 ASKED = (

@@ -19,7 +19,7 @@ from tests.helpers.thinker import hotpotqa
 from workbench.claims import single_pass
 from workbench.experiments.evaluate import evaluate_policy, evaluation_grade
 from workbench.experiments.experiment import identity_of, run_experiment
-from workbench.experiments.queue import Entry
+from workbench.experiments.run import Entry
 from workbench.judge import Element, elements
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench, bench

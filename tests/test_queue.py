@@ -17,14 +17,13 @@ from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
 from workbench.experiments.experiment import run_experiment, train
 from workbench.experiments.queue import (
-    Entry,
-    Run,
+    distinct,
     queue_runs,
     read_entries,
     status_of,
     train_queue,
 )
-from workbench.experiments.queue.runs import distinct, plan_run
+from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, json_digest, lock

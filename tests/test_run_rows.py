@@ -19,7 +19,7 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.same_prompt import compared
 from workbench.runs import rows as stored
 from workbench.runs.growing import Growing
-from workbench.runs.rows import Entry, Rows, column, index_path, read_rows, tail_rows, text_of
+from workbench.runs.rows import Rows, column, index_path, read_rows, tail_rows, text_of
 from workbench.runs.steps import by_step
 from workbench.runs.store import ROLLOUTS, append_feedback
 from workbench.types import Failure, Feedback, Reward, Verdict
@@ -66,13 +66,13 @@ def forget() -> None:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The offsets of the rows that are parsed from now on."""
     offsets: list[int] = []
-    parse = stored._entry
+    parse = stored._columns
 
-    def counted(number: int, offset: int, line: bytes) -> Entry:
+    def counted(number: int, offset: int, line: bytes) -> dict[str, Any]:
         offsets.append(offset)
         return parse(number, offset, line)
 
-    monkeypatch.setattr(stored, "_entry", counted)
+    monkeypatch.setattr(stored, "_columns", counted)
     return offsets
 
 
@@ -92,7 +92,7 @@ def test_rows_of_any_key_order_and_any_text_are_equal(tmp_path: Path) -> None:
     lines = (tmp_path / ROLLOUTS).read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines):
         turned = json.dumps(dict(reversed(json.loads(line).items()))).encode() + b"\n"
-        assert stored._entry(number, 0, line) == stored._entry(number, 0, turned)
+        assert stored._columns(number, 0, line) == stored._columns(number, 0, turned)
         assert text_of(line) == text_of(turned) == NASTY[number % len(NASTY)]
     rows = read_rows(tmp_path / ROLLOUTS)
     first = rows.table.iloc[0]
@@ -196,7 +196,7 @@ def test_the_last_rows_are_numbered_as_in_the_whole_file(
     offsets = whole.table["offset"]
 
     def tail(size: int) -> Rows:
-        stored._tails.clear()
+        stored._tail.cache_clear()
         monkeypatch.setattr(stored, "TAIL", size)
         return tail_rows(path)
 
@@ -248,6 +248,13 @@ def test_a_file_that_was_truncated_is_read_again(tmp_path: Path) -> None:
     assert open_row(runs, "run", "tarven/2/3").feedback.response.sample == 3
     (run / ROLLOUTS).write_text("")
     assert len(runs.rows("run")) == 0 and runs.rows("run").numbers == {}
+
+
+def test_a_file_that_was_edited_in_place_is_read_again(tmp_path: Path, parsed: list[int]) -> None:
+    path = record(tmp_path / "run") / ROLLOUTS
+    before = read_rows(path).table
+    edited(path)
+    assert not read_rows(path).table.equals(before) and len(parsed) == 2 * len(before)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, run_experiment, stages_of
-from workbench.experiments.queue import Entry, plan_run, read_entries
-from workbench.experiments.queue.runs import shortened
+from workbench.experiments.queue import read_entries, shortened
+from workbench.experiments.run import Entry, plan_run
 from workbench.methods import METHODS, TRAINED
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled

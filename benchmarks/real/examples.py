@@ -19,8 +19,8 @@ from pathlib import Path
 from benchmarks.findings import FILES, graded, start_folder
 from benchmarks.real.exact import exact_terms
 from benchmarks.reproduce import RESULTS
-from workbench.experiments.queue import ROOT, Run, queue_runs
-from workbench.experiments.queue.runs import plan_run
+from workbench.experiments.queue import ROOT, queue_runs
+from workbench.experiments.run import Run, plan_run
 from workbench.runs.store import append_feedback, iter_feedback, read_passages
 from workbench.types import Feedback
 

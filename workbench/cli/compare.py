@@ -19,7 +19,7 @@ from workbench.cli.metrics import paired_cells
 from workbench.cli.train import metrics_with_values
 from workbench.experiments.compare import compare
 from workbench.experiments.compare_page import write_page
-from workbench.experiments.queue.training import duration
+from workbench.experiments.queue import duration
 from workbench.metrics.capability import CAPABILITY
 from workbench.types import JsonMapping, JsonObject
 

@@ -6,9 +6,14 @@ from typing import Annotated
 from typer import Argument, Option
 
 from workbench.cli.frame import Json, app, print_mapping, show, stdout_kept_clean, text
-from workbench.experiments.queue import ROOT, queue_runs, status_of, train_queue
-from workbench.experiments.queue.runs import QUICK_STEPS
-from workbench.experiments.queue.training import duration
+from workbench.experiments.queue import (
+    QUICK_STEPS,
+    ROOT,
+    duration,
+    queue_runs,
+    status_of,
+    train_queue,
+)
 from workbench.types import JsonMapping
 
 

@@ -6,9 +6,7 @@ from typing import Any
 
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.live import Live, start_live
-from workbench.experiments.queue import Entry
-from workbench.experiments.queue.entries import checked
-from workbench.experiments.queue.runs import plan_run, train_run
+from workbench.experiments.run import Entry, checked, plan_run
 from workbench.types import JsonObject
 
 
@@ -53,7 +51,7 @@ def train(
     """
     fields = checked({"steps": steps, **options}, "train")
     entry, out = Entry(method, seed, bench, tuple(settings), **fields), Path(out)
-    return start_live(entry, out) if live else train_run(plan_run(entry, out.parent), out)
+    return start_live(entry, out) if live else plan_run(entry, out.parent).train(out)
 
 
 def evaluate(

@@ -9,20 +9,19 @@ If nbval tests the notebook, tag a cell that shows an unfinished run `nbval-igno
 """
 
 import threading
+import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.experiments.queue.entries import Entry
-from workbench.experiments.queue.runs import plan_run, train_run
+from workbench.experiments.run import LOG, Entry, plan_run, start_training
 from workbench.methods.bench import Bench
 from workbench.metrics.plots import over_steps
 from workbench.runs.folder import finished, in_use, read_json, status_in
 from workbench.runs.growing import Growing, add_objects
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
-from workbench.util.subprocess import INTERRUPTED, Background, start
+from workbench.util.subprocess import INTERRUPTED, Background
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, FigureWidget
@@ -39,7 +38,6 @@ COLUMNS = {
 }
 POINTS = 400  # maximum points per curve; all are sent again with every step
 INTERVAL = 1.0  # seconds between two checks of the file
-LOG = "log.txt"
 
 
 def start_live(entry: Entry, out: Path) -> "Live":
@@ -56,13 +54,8 @@ def start_live(entry: Entry, out: Path) -> "Live":
         raise WorkbenchError(
             f"another process uses '{out}': view it with Live('{out}'), or choose another folder"
         )
-    out.mkdir(parents=True, exist_ok=True)
-    training = start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG)
+    training = start_training(entry, out)
     return Live(out, training, run.steps, run.bench.with_cache_dir(out))
-
-
-def _train(entry: JsonObject, out: str) -> None:
-    train_run(plan_run(Entry.of(entry), Path(out).parent), Path(out))
 
 
 class Live:
@@ -102,7 +95,7 @@ class Live:
         self._handle: Any = None
         self._grew = False  # the run was unfinished when it was displayed
         self._file: Growing[list[JsonObject]] = Growing(list, add_objects)
-        self._lock, self._used = threading.RLock(), False
+        self._lock = threading.RLock()
         self._ended = not in_use(self.folder) and finished(self.folder) is not None
         self.refresh()
         # a daemon: the kernel must be able to exit while a run is watched
@@ -162,42 +155,32 @@ class Live:
                 self._handle.update(self._bundle(), raw=True)
 
     def _watch(self) -> None:
-        path, seen, over = self.folder / "metrics.jsonl", None, False
+        """Refresh the view when metrics.jsonl has changed, until the training has ended."""
+        path, seen, over, running = self.folder / "metrics.jsonl", None, False, False
         while not over:
-            threading.Event().wait(INTERVAL)
-            over = self._over()  # before reading, so that the last rows are read
+            time.sleep(INTERVAL)
+            # before reading, so that the last rows are read
+            before, running = running, self._running()
+            # another process may not have started the run yet: then it is not over
+            over = not running and bool(self.training or before or finished(self.folder))
             try:
-                stat = path.stat() if path.exists() else None
-                stamp = stat and (stat.st_size, stat.st_mtime_ns)
-                if over or stamp != seen:
+                modified = path.stat().st_mtime_ns if path.exists() else None
+                if over or modified != seen:
                     self._ended = over
                     self.refresh()
             except (OSError, ValueError) as error:
                 self.status.value = escape(f"{self.folder.name}: cannot be read: {error}")
                 return
-            seen = stamp
+            seen = modified
         self.button.disabled = True
 
-    def _over(self) -> bool:
-        """Return whether the training has ended.
-
-        A run of another process has ended if no process uses its folder now and one of these holds:
-
-        * A process used the folder at the previous call.
-        * The run is finished.
-
-        So a run that has not started is not over. Only the thread that updates the view may call
-        this.
-        """
-        if self.training:
-            return not self.training.running
-        used, self._used = self._used, in_use(self.folder)
-        return not self._used and (used or finished(self.folder) is not None)
+    def _running(self) -> bool:
+        return self.training.running if self.training else in_use(self.folder)
 
     def _status(self, rows: Sequence[JsonMapping]) -> str:
         step = f"step {rows[-1]['step'] if rows else 0}"
         step += f" of {self.steps}" if self.steps else ""
-        if self.training.running if self.training else in_use(self.folder):
+        if self._running():
             return f"{step}, running"
         if self.training and self.training.wait() not in (0, *INTERRUPTED):
             return f"{step}, failed: {self.training.last_line()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ class Query:
         start: position (from 0) of the first rollout to list.
     """
 
-    step: int | None = None  # None: all steps
+    step: int | None = None
     order: str = ORDERS[0]
     text: str = ""
     outcome: str = ""
@@ -60,7 +60,7 @@ class Query:
     @property
     def is_filtered(self) -> bool:
         """Whether the query restricts the selection by more than the training step."""
-        return self != Query(self.step, self.order, start=self.start)
+        return self != Query(self.step, self.order, of=self.of, start=self.start)
 
 
 def query_of(request: JsonMapping) -> Query:
@@ -78,13 +78,11 @@ def query_of(request: JsonMapping) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """Return the name of the method whose reward is a run's main reward; "" if there is none.
+    """Return the name of the method whose reward is a run's main reward.
 
-    * For a trained run, this is its method.
-    * For a run that was only scored, this is the first of `METHODS` with stored rewards.
-    * For a run without stored rewards, this is the first of `METHODS`.
-    * For a run without rows, this is "".
-    * If all stored rewards are numbers that TRL or verl logged, this is "".
+    This is the method of a trained run. For any other run, it is the first of `METHODS` with stored
+    rewards, or the first of all if no reward is stored. It is "" if the run has no rows, or if all
+    stored rewards are numbers that TRL or verl logged.
 
     Raises:
         WorkbenchError: there is no such run.
@@ -93,11 +91,9 @@ def own_method(runs: Runs, name: str | None) -> str:
         return ""
     if method := runs.described(name, "config.json").get("method"):
         return str(method)
-    stored = rows.methods
-    for method in (*METHODS, *stored):
-        if method in stored and not is_logged(method):
-            return method
-    return "" if stored else next(iter(METHODS))
+    stored = rows.methods or list(METHODS)
+    order = (method for method in (*METHODS, *stored) if method in stored)
+    return next((method for method in order if not is_logged(method)), "")
 
 
 @dataclass(frozen=True)
@@ -143,11 +139,8 @@ class Record:
                 cache.pop(next(iter(cache)), None)
         return row
 
-    def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
-        """Return the rewards of each row: method -> reward; None if it could not be computed.
-
-        A damaged row gets {}.
-        """
+    def values(self, numbers: Iterable[int]) -> list[dict[str, float | None]]:
+        """Return method -> reward (None if it cannot be computed) of each row; {} if damaged."""
         return [self.columns(number).get("values", {}) for number in numbers]
 
 
@@ -209,20 +202,18 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
             if query.tier in ("", question.tier) and query.kind in ("", question.kind)
         }
         table = table[table["question"].isin(matches)]
-    if query.of or query.low is not None or query.high is not None:
-        if query.of:
-            value = parts_of(record.rows, record.own).get(query.of, value * math.nan)
-        low = -math.inf if query.low is None else query.low
-        high = math.inf if query.high is None else query.high
-        table = table[value.loc[table.index].between(low, high)]
+    if query.of:
+        value = parts_of(record.rows, record.own).get(query.of, value * math.nan)
+    # without a bound, rows that were not scored stay
+    if query.low is not None:
+        table = table[value[table.index] >= query.low]
+    if query.high is not None:
+        table = table[value[table.index] <= query.high]
     return _with_text(record, table, query.text.casefold()) if query.text.strip() else table
 
 
 def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
-    """Return the rows whose answer or question contains `text`, ignoring case.
-
-    `text` must be casefolded.
-    """
+    """Return the rows whose answer or question contains the casefolded `text`, ignoring case."""
     memory = record.rows.memory.setdefault("text", {})
     matches: dict[int, bool] = memory.setdefault(text, {})
     while len(memory) > CACHED_TEXTS:
@@ -296,10 +287,10 @@ def rewards_of(row: Feedback) -> dict[str, JsonObject]:
 
     A reward that could not be computed has the value None. Its error message is in "reasons".
     """
-    errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
+    rewards = row.rewards.items()
     return {
-        "values": {name: reward.value for name, reward in row.rewards.items()},
-        "reasons": {name: error.message for name, error in errors.items()},
+        "values": {name: reward.value for name, reward in rewards},
+        "reasons": {name: reward.error.message for name, reward in rewards if reward.error},
     }
 
 

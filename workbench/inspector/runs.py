@@ -170,7 +170,7 @@ class Runs:
             raise WorkbenchError(
                 f"run '{name}' has no row {number + 1}: choose one of 1 to {rows.total}"
             )
-        return (rows if number >= rows.missing else self.all_rows(name)).row(number)
+        return (rows if number >= rows.missing else self.all_rows(name)).table.loc[number]
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
         """Return row `number` (from 0) of a run as feedback, with its question.
@@ -195,7 +195,7 @@ class Runs:
         rows = self.rows(name)
         if rows.missing:
             return []
-        group = rows.row(number)["group"]
+        group = rows.table["group"][number]
         members = rows.table.index[rows.table["group"] == group] if group else [number]
         if len(members) > LARGEST:
             return []

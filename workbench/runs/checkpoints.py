@@ -1,5 +1,9 @@
-"""Write, check and remove checkpoints, and reset a run's folder to its last complete one."""
+"""Write, check and remove checkpoints, and reset a run's folder to its last complete one.
 
+A run resumes after its last complete step, so the complete steps in its files are counted, too.
+"""
+
+import itertools
 import os
 import shutil
 import sys
@@ -7,8 +11,7 @@ import warnings
 from pathlib import Path
 
 from workbench.runs.folder import file_digest, read_json
-from workbench.runs.rollouts import check_rollouts, whole_steps
-from workbench.types import JsonObject
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import iter_rows, truncate_after_step, write_json
 
 MARKER = "complete.json"
@@ -37,8 +40,7 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     steps = {path: step_of(path) // updates for path in checkpoints if is_complete(path)}
     steps = {path: step for path, step in steps.items() if step <= logged}
     if responses is not None and steps:
-        check_rollouts(out / "rollouts.jsonl", min(steps.values()), responses)
-        logged = whole_steps(out / "rollouts.jsonl", responses)
+        logged = check_rollouts(out / "rollouts.jsonl", min(steps.values()), responses)
         steps = {path: step for path, step in steps.items() if step <= logged}
     for path in checkpoints:
         if path not in steps:
@@ -61,6 +63,32 @@ def metrics_rows(out: Path) -> list[JsonObject]:
         rows = list(iter_rows(out / "metrics.jsonl"))
     in_order = [row.get("step") == number for number, row in enumerate(rows, start=1)]
     return rows[: [*in_order, False].index(False)]
+
+
+def check_rollouts(rollouts: Path, steps: int, size: int) -> int:
+    """Check that a file of rollouts has its first `steps` steps, and return how many it has.
+
+    Steps are counted from step 1 to the first one that is not complete. A step is complete if it
+    has exactly `size` rows with distinct ids.
+
+    Raises:
+        WorkbenchError: fewer than `steps` steps are complete; the message names the next one.
+    """
+    ids: dict[int | None, list[str]] = {}
+    if rollouts.exists():
+        # `truncate_after_step` reports an unfinished last line
+        with warnings.catch_warnings(action="ignore"):
+            for row in iter_rows(rollouts):
+                ids.setdefault(row.get("step"), []).append(str(row.get("id")))
+    # distinct ids, because a copied file may have a step twice
+    by_step = (ids.get(step, []) for step in itertools.count(1))
+    whole = next(n for n, step in enumerate(by_step) if not len(step) == len(set(step)) == size)
+    if whole < steps:
+        raise WorkbenchError(
+            f"'{rollouts}' must have {size} rows with distinct ids for step {whole + 1}: restore"
+            " the missing rows, or start again in another --out folder"
+        )
+    return whole
 
 
 def step_of(checkpoint: Path) -> int:

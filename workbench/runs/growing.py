@@ -66,10 +66,10 @@ class Growing(Generic[State]):
             progress = self._cache.get(path) or self.load(path) or Progress(self.start())
             if progress.stamp != stamp:
                 file.seek(progress.scanned - len(progress.last))
-                # grown: the same inode, not shorter, and the previously last line at its place,
-                # because an editor may rewrite a file in place
-                same = progress.stamp[0] == stamp[0] and progress.stamp[2] <= stamp[2]
-                if not (same and file.read(len(progress.last)) == progress.last):
+                # grown: the same inode, longer, and the previously last line at its place, because
+                # an editor may rewrite a file in place
+                longer = progress.stamp[0] == stamp[0] and progress.stamp[2] < stamp[2]
+                if not (longer and file.read(len(progress.last)) == progress.last):
                     progress = Progress(self.start())
                 file.seek(progress.scanned)
                 complete = True

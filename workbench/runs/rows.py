@@ -12,12 +12,12 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -38,27 +38,21 @@ NO_STEP = -1  # the column of steps holds integers, which cannot be None
 _RESPONSE = re.compile(rb'\{"schema": [^\[{]*?"response": ("[^"\\]*(?:\\.[^"\\]*)*")')
 
 
-class Entry(NamedTuple):
-    """The values of one stored response, as a row of the table in `Rows`."""
-
-    offset: int  # position of the row's first byte
-    id: str
-    question: str  # its id
-    group: str
-    step: int  # or NO_STEP
-    claims: int  # number of claims
-    unplaced: int  # claims whose words were not found in the response; the maximum over methods
-    outcome: str  # label of the outcome; "" if there is none or its check failed
-    length: int  # tokens
-    cut: bool  # whether the response reached the maximum length
-    # (method, part) -> number, or None if not scored; part "" is the whole reward
-    rewards: Mapping[tuple[str, str], float | None]
+COLUMNS = {  # column of the table -> type
+    "offset": "int64",  # position of the row's first byte
+    "id": "object",
+    "question": "object",  # its id
+    "group": "object",
+    "step": "int64",  # or NO_STEP
+    "claims": "int64",  # number of claims
+    "unplaced": "int64",  # claims not found in the response; the maximum over methods
+    "outcome": "object",  # label of the outcome; "" if there is none or its check failed
+    "length": "int64",  # tokens
+    "cut": "bool",  # whether the response reached the maximum length
+}
 
 
-KINDS = dict.fromkeys(Entry._fields[:-1], "int64")
-KINDS |= dict.fromkeys(("id", "question", "group", "outcome"), "object") | {"cut": "bool"}
-
-
+@cache
 def column(method: str, part: str = "") -> str:
     """Return the column name of a method's reward, or of one part of it: '["truthrl", "outcome"]'.
 
@@ -72,9 +66,8 @@ class Rows:
     """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
-        table: one column for each field of `Entry`. The field `rewards` has one column for each
-            reward and each of its parts (see `column`). The table's index is the row's number in
-            the file.
+        table: the `COLUMNS`, and one column of numbers for each reward and each of its parts (see
+            `column`). The table's index is the row's number in the file.
         missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
@@ -101,7 +94,7 @@ class Rows:
     @cached_property
     def rewards(self) -> list[tuple[str, str]]:
         """Return (method, part) of every reward column. The part "" is the whole reward."""
-        names = self.table.columns[len(KINDS) :]
+        names = self.table.columns[len(COLUMNS) :]
         return [(method, part) for method, part in map(json.loads, names)]
 
     @property
@@ -114,10 +107,6 @@ class Rows:
         """Return the training steps of the rows, each once, in ascending order."""
         return sorted(int(step) for step in self.table["step"].unique() if step != NO_STEP)
 
-    def row(self, number: int) -> "Series":
-        """Return the row with a number. The `name` of the returned series is this number."""
-        return self.table.loc[number]
-
     def reward(self, method: str, part: str = "") -> "Series":
         """Return a method's reward, or one part of it, for every row.
 
@@ -126,10 +115,8 @@ class Rows:
         """
         from pandas import Series
 
-        name = column(method, part)
-        if name in self.table.columns:
-            return self.table[name]
-        return Series(math.nan, index=self.table.index, dtype="float64")
+        missing = Series(math.nan, self.table.index, "float64")
+        return self.table.get(column(method, part), missing)
 
 
 def read_rows(path: Path) -> Rows:
@@ -148,7 +135,6 @@ def index_path(path: Path) -> Path:
 
 
 _readers: dict[Path, tuple[Thread, float]] = {}  # the thread that reads a file, and its start
-_tails: dict[Path, tuple[tuple[int, int], Rows]] = {}  # size and time of a file, its last rows
 
 
 def opened_rows(path: Path) -> Rows:
@@ -166,7 +152,6 @@ def opened_rows(path: Path) -> Rows:
         if reader.is_alive() and len(tail := tail_rows(path)):
             return tail
         reader.join()
-    _tails.pop(path, None)
     return read_rows(path)
 
 
@@ -201,56 +186,41 @@ def _reader(path: Path, now: float) -> tuple[Thread, float]:
 def tail_rows(path: Path) -> Rows:
     """Return the rows in the last 8 MB of a file. Earlier rows are counted as `missing`."""
     stat = path.stat()
-    stamp, cached = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
-    if cached and cached[0] == stamp:
-        return cached[1]
-    with path.open("rb") as file:
-        file.seek(begin := max(0, stat.st_size - TAIL))
-        begin += len(file.readline()) if begin else 0  # skip the rest of a line
-        file.seek(begin)
-        lines = [line for line in file.readlines() if line.endswith(b"\n")]
-    rows = _add(Rows(_table([]), missing=_count_rows(path, begin)), begin, lines)
-    _tails[path] = stamp, rows
-    return rows
+    return _tail(path, stat.st_size, stat.st_mtime_ns)
 
 
-def _count_rows(path: Path, end: int) -> int:
-    count = position = 0
+@lru_cache(maxsize=4)
+def _tail(path: Path, size: int, modified: int) -> Rows:
+    offset = missing = 0
     with path.open("rb") as file:
-        for line in file:
-            if position >= end:
-                break
-            count += not line.isspace()
-            position += len(line)
-    return count
+        while offset < size - TAIL and (line := file.readline()):
+            offset += len(line)
+            missing += not line.isspace()
+        lines = [line for line in file if line.endswith(b"\n")]
+    return _add(Rows(_table([]), missing), offset, lines)
 
 
 def _add(rows: Rows, offset: int, lines: Sequence[bytes]) -> Rows:
     from pandas import concat
 
-    entries: list[Entry] = []
+    new: list[JsonObject] = []
     for line in lines:
         if line.strip():
-            entries.append(_entry(rows.total + len(entries), offset, line))
+            new.append(_columns(rows.total + len(new), offset, line))
         offset += len(line)
-    new = _table(entries, rows.total)
-    table = concat([rows.table, new]) if len(rows) and entries else new if entries else rows.table
-    return Rows(table, rows.missing, rows.memory)
+    tables = [table for table in (rows.table, _table(new, rows.total)) if len(table)]
+    return Rows(concat(tables) if tables else rows.table, rows.missing, rows.memory)
 
 
-def _table(entries: Sequence[Entry], first: int = 0) -> "DataFrame":
+def _table(rows: Sequence[JsonObject], first: int = 0) -> "DataFrame":
     from pandas import DataFrame, RangeIndex, Series
 
-    index = RangeIndex(first, first + len(entries))
-    values = list(zip(*entries, strict=True)) or [()] * len(Entry._fields)
+    index = RangeIndex(first, first + len(rows))
+    names = dict.fromkeys([*COLUMNS, *(name for row in rows for name in row)])
     columns = {
-        name: Series(values[position], index=index, dtype=kind)
-        for position, (name, kind) in enumerate(KINDS.items())
+        name: Series([row.get(name) for row in rows], index, COLUMNS.get(name, "float64"))
+        for name in names
     }
-    rewards = values[-1]
-    for key in dict.fromkeys(key for row in rewards for key in row):
-        numbers = [row.get(key) for row in rewards]
-        columns[column(*key)] = Series(numbers, index=index, dtype="float64")
     return DataFrame(columns)
 
 
@@ -269,31 +239,30 @@ def parse_object(line: bytes) -> JsonObject:
     return {}
 
 
-def _entry(number: int, offset: int, line: bytes) -> Entry:
+def _columns(number: int, offset: int, line: bytes) -> JsonObject:
     """Return the table row of a stored response; values of a wrong type count as missing."""
     row = parse_object(line)
     rewards = {name: _object(reward) for name, reward in _object(row.get("rewards")).items()}
-    numbers: dict[tuple[str, str], float | None] = {}
-    for name, reward in rewards.items():
-        numbers[name, ""] = finite(reward.get("value"))
-        for part, value in _object(reward.get("parts")).items():
-            numbers[name, part] = finite(value)
     verdicts = map(_object, _list(row.get("verdicts")))
     outcome = next((verdict for verdict in verdicts if verdict.get("target") == "outcome"), {})
     failed, step = row.get("error") or outcome.get("error"), row.get("step")
-    return Entry(
-        offset,
-        str(row["id"]) if "id" in row else f"damaged row {number + 1}",
-        str(row.get("question_id")),
-        str(row.get("group") or ""),
-        step if type(step) is int and 0 <= step < 10**15 else NO_STEP,
-        len(_list(row.get("claims"))),
-        max((len(_list(reward.get("unplaced"))) for reward in rewards.values()), default=0),
-        str(outcome["label"]) if outcome.get("label") in OUTCOMES and not failed else "",
-        len(_list(_object(row.get("tokens")).get("offsets"))),
-        row.get("finish") == "length",
-        numbers,
-    )
+    columns: JsonObject = {
+        "offset": offset,
+        "id": str(row["id"]) if "id" in row else f"damaged row {number + 1}",
+        "question": str(row.get("question_id")),
+        "group": str(row.get("group") or ""),
+        "step": step if type(step) is int and 0 <= step < 10**15 else NO_STEP,
+        "claims": len(_list(row.get("claims"))),
+        "unplaced": max((len(_list(one.get("unplaced"))) for one in rewards.values()), default=0),
+        "outcome": str(outcome["label"]) if outcome.get("label") in OUTCOMES and not failed else "",
+        "length": len(_list(_object(row.get("tokens")).get("offsets"))),
+        "cut": row.get("finish") == "length",
+    }
+    for name, reward in rewards.items():
+        columns[column(name)] = finite(reward.get("value"))
+        for part, value in _object(reward.get("parts")).items():
+            columns[column(name, part)] = finite(value)
+    return columns
 
 
 def _object(value: object) -> JsonObject:
@@ -312,27 +281,22 @@ def _load(path: Path) -> Progress[Rows] | None:
     if stored.is_symlink() or not stored.is_file():
         return None
     try:
-        stat, table = path.stat(), read_parquet(stored)
+        table = read_parquet(stored)
         source = table.attrs["record"]  # the file when the index was made
-        last = line_at(path, source["begin"])
-        scanned = source["begin"] + len(last)
-        same = (source["size"], source["modified"]) == (stat.st_size, stat.st_mtime_ns)
-        grown = source["size"] < stat.st_size
-        columns = {name: KINDS.get(name, "float64") for name in table.columns}
-        table = table.astype(columns)
-        rows, offsets = Rows(table), table["offset"]
+        rows = Rows(table.astype({name: COLUMNS.get(name, "float64") for name in table}))
+        begin, offsets = source["begin"], rows.table["offset"]
+        last = line_at(path, begin)
         if not (
             source["format"] == FORMAT
-            and (same or grown)
             and source["last"] == hashlib.sha256(last).hexdigest()
-            and list(columns)[: len(KINDS)] == list(KINDS)
+            and list(table)[: len(COLUMNS)] == list(COLUMNS)
             and rows.rewards is not None  # parses the names of the reward columns
             and offsets.is_monotonic_increasing
-            and 0 <= offsets.min() <= offsets.max() == source["begin"]
+            and 0 <= offsets.min() <= offsets.max() == begin
         ):
             return None
-        stamp = (stat.st_ino, source["modified"], source["size"])
-        return Progress(rows, stamp, scanned, last, scanned)
+        stamp = (path.stat().st_ino, int(source["modified"]), int(source["size"]))
+        return Progress(rows, stamp, begin + len(last), last, begin + len(last))
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError):
         return None
 

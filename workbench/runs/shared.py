@@ -52,20 +52,19 @@ class Shared:
     def keep(self, folder: Path, out: Path) -> None:
         """Copy the finished stage in `out` to `folder`, for other runs, unless `folder` exists."""
         if not folder.exists():
-            shutil.rmtree(_partial(folder), ignore_errors=True)
             _copy(out, folder, finished(out) or {})
 
 
 def _copy(source: Path, target: Path, summary: JsonMapping) -> None:
     """Copy a folder and replace its summary; `target` appears only when the copy is complete."""
     partial = _partial(target)
+    shutil.rmtree(partial, ignore_errors=True)
     try:
         shutil.copytree(source, partial)
         write_json(partial / "summary.json", summary)
         os.replace(partial, target)
-    except BaseException:
+    finally:
         shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def _partial(target: Path) -> Path:

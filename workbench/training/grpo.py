@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from workbench.runs.checkpoints import rewind
-from workbench.runs.rollouts import check_rollouts
+from workbench.runs.checkpoints import check_rollouts, rewind
 from workbench.training import colocate
 from workbench.training.grpo_config import GRPO, batches, check, check_split
 from workbench.training.loading import load_trainee, save_policy

@@ -30,8 +30,7 @@ from workbench.credit.tensors import (
     whitened,
     with_token_stats,
 )
-from workbench.runs.checkpoints import rewind
-from workbench.runs.rollouts import check_rollouts
+from workbench.runs.checkpoints import check_rollouts, rewind
 from workbench.training.actor import Actor, State
 from workbench.training.loading import load_trainee, save_policy
 from workbench.training.recorder import RolloutRecorder
