@@ -89,8 +89,9 @@ def test_saved_bytes_match_pytorch(kind: str, size: int, tmp_path: Path) -> None
     layers."""
     rank, rows, length = 8, 3, 40
     found = [saved(kind, size, layers, rank, rows, length) for layers in (2, 4)]
-    shape = shape_of(folder(tmp_path, model_type=kind))
-    assert (found[1] - found[0]) / 2 == rows * length * saved_bytes(shape, rank, length, size)
+    part = scaled(SFT(), max_length=length, lora_r=rank)
+    one = read_training("sft", part, 8, shape_of(folder(tmp_path, model_type=kind)), size)
+    assert (found[1] - found[0]) / 2 == rows * length * saved_bytes(one)
 
 
 def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) -> int:
@@ -152,9 +153,8 @@ def test_memory_matches_a_step_on_a_cpu(tmp_path: Path) -> None:
             "reward_model": scaled(RewardModel(), batch=rows, max_length=found["row"]),
         }[trainer]
         part = scaled(part, lora_r=rank, gradient_checkpointing=again)
-        one = read_training(trainer, part, found["prompt"], shape)
-        peaks = [learning(shape, one, 0, 4), *([sampling(shape, one, 0, 4)] * (one.at_once > 0))]
-        predicted = max(sum(items.values()) for items in peaks)
+        one = read_training(trainer, part, found["prompt"], shape, 4)
+        predicted = max(sum(items.values()) for items in (learning(one), sampling(one)))
         shares[name, trainer, again] = round(predicted / found["bytes"] - 1, 3)
     print(shares)
     assert all(abs(share) <= TOLERANCE for share in shares.values()), shares

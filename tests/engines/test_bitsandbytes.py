@@ -52,9 +52,9 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
             now = bitsandbytes.functional.dequantize_4bit(module.weight, state).float()
             assert 0 < (now - was).abs().mean() < 0.12 * was.abs().mean(), name
     shape = shape_of(policy)
-    one = plan.read_training("sft", scaled(SFT(), load_in_4bit=True), 8, shape)
+    one = plan.read_training("sft", scaled(SFT(), load_in_4bit=True), 8, shape, 2)
     exact_ones = 2 * (shape.parameters - shape.matrices)
-    planned = plan.state(shape, one, 0, 2)["weights"]
+    planned = plan.state(one)["weights"]
     assert found == pytest.approx(planned - exact_ones, rel=1e-3)
     kept = dict(model.named_parameters())
     assert others and all(torch.equal(kept[name], weight) for name, weight in others.items())

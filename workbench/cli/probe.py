@@ -30,8 +30,8 @@ from workbench.cli.judge_options import judge_options
 from workbench.experiments.probe import probe_policy
 from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
-from workbench.types import JsonMapping, JsonObject
-from workbench.util.actors import actors_of
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.actors import Actors as Workers
 from workbench.verdicts.llm_judge import NamedJudge
 
 OF_MAJORITY = RATES[: len(SHARES)]  # the rates of the samples' majority answers
@@ -73,6 +73,11 @@ def probe(
     The policy answers every question K times. The report shows which questions it never answers
     correctly, and how certain it is of its answers.
     """
+    if actors is None and address is not None:
+        raise WorkbenchError(
+            "--address names a Ray cluster but --actors is missing: add --actors N, or leave"
+            " --address out"
+        )
     with ended_by_signal(), stdout_kept_clean():
         result = probe_policy(
             policy,
@@ -89,7 +94,7 @@ def probe(
             lang=lang,
             judge=judge,
             engine=engine,
-            actors=actors_of(actors, address),
+            actors=None if actors is None else Workers(actors, address),
         )
     code = show(result, as_json, _print)
     if result["failed"]:

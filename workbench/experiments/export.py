@@ -39,10 +39,7 @@ A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
 
 
 class NotPushed(WorkbenchError):
-    """The error that the hub refused the upload of an export.
-
-    The export on this machine is complete.
-    """
+    """The hub refused the upload of an export, which is complete on this machine."""
 
     code = 3
 
@@ -70,7 +67,7 @@ def export(
 
     Returns:
         An object with `out`, `base`, `dtype`, `parameters` (their number) and `bytes`; after an
-        upload also with the result of `publish`.
+        upload also `repository`, `private` and `url`.
 
     Raises:
         WorkbenchError: there is no adapter, it does not fit the base model, `out` is not empty, the
@@ -117,24 +114,20 @@ def export(
         mark_complete(partial)
         (partial / "README.md").write_text(card(adapter, base, stored), encoding="utf-8")
         os.replace(partial, out)
-    return {
+    result: JsonObject = {
         "out": str(out),
         "base": base,
         "dtype": stored,
         "parameters": count,
         "bytes": sum(one.stat().st_size for one in out.glob("*.safetensors")),
-        **(publish(push, private, out) if push is not None else {}),
     }
+    if push is not None:
+        result |= {"repository": push, "private": private, "url": publish(push, out)}
+    return result
 
 
 def card(adapter: Path, base: str, dtype: str) -> str:
-    """Return the text of an export's README, with the method and system prompt of the training.
-
-    Args:
-        adapter: folder of the adapter.
-        base: name or folder of the base model.
-        dtype: type of the saved weights.
-    """
+    """Return the text of an export's README, with the method and system prompt of the training."""
     run = read_json(adapter.parent / "config.json") or {}
     start = str(run.get("policy") or base)  # the policy before earlier stages
     name = Path(start).name if Path(start).is_dir() else start
@@ -187,13 +180,8 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
         raise WorkbenchError(f"'{repository}' {state}")
 
 
-def publish(repository: str, private: bool, out: Path) -> JsonObject:
-    """Upload a finished export in one commit, and return `{repository, private, url}`.
-
-    Args:
-        repository: name of an existing hub repository, OWNER/NAME.
-        private: whether the repository is private, for the result only.
-        out: folder of the export.
+def publish(repository: str, out: Path) -> str:
+    """Upload a finished export to an existing hub repository in one commit, and return its URL.
 
     Raises:
         NotPushed: the hub refuses the upload.
@@ -209,4 +197,4 @@ def publish(repository: str, private: bool, out: Path) -> JsonObject:
             f"'{out}' is complete, but the hub refused it ({error_line(error)}):"
             f" `{command}` uploads it later"
         ) from error
-    return {"repository": repository, "private": private, "url": f"{hub.endpoint}/{repository}"}
+    return f"{hub.endpoint}/{repository}"

@@ -26,19 +26,16 @@ from workbench.util.failures import error_line
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT = 5.0  # seconds to wait until a cluster accepts a connection
-# Ray reads these variables when it is imported and started. The third name is misleading: on every
-# system, "0" makes Ray listen on 127.0.0.1 and "1" on all interfaces.
-PRIVATE = {
+OWN = {  # Ray reads these variables when it is imported and started on this machine
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
+    # a misleading name: on every system, "0" is to listen on 127.0.0.1, "1" on all interfaces
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    # Ray's default of 15 starves its workers when other programs use the machine
+    "RAY_worker_niceness": "0",
 }
-# Ray's default niceness of 15 starves its workers when other programs use the machine
-OWN = {**PRIVATE, "RAY_worker_niceness": "0"}
 AHEAD = 2  # chunks per process that are read before their results are written
-# after this many process deaths on a chunk, its items run one by one; after this many on a single
-# item, the item counts as failed
-TRIES = 2
+TRIES = 2  # times that a chunk runs if its process dies, and then each of its items
 STRIKES = 8  # the work stops after more successive deaths than this times the number of processes
 AGAIN = "run the same command again to resume after the rows that are already written"
 
@@ -85,24 +82,6 @@ class Actors:
             ) from error
 
 
-def actors_of(count: int | None, address: str | None) -> Actors | None:
-    """Return the `Actors` for the command-line options --actors and --address.
-
-    Args:
-        count: value of --actors; None if the option is missing. Then the result is None, too.
-        address: value of --address, or None.
-
-    Raises:
-        WorkbenchError: --address is given without --actors.
-    """
-    if count is None and address is not None:
-        raise WorkbenchError(
-            "--address names a Ray cluster but --actors is missing: add --actors N, or leave"
-            " --address out"
-        )
-    return None if count is None else Actors(count, address)
-
-
 @contextmanager
 def ray_session(actors: Actors) -> Iterator[None]:
     """Context manager that starts Ray or joins a cluster, and disconnects at the end.
@@ -141,12 +120,12 @@ def ray_session(actors: Actors) -> Iterator[None]:
 def _connect(actors: Actors) -> None:
     import ray
 
-    options: JsonObject = {"address": actors.address}
+    options: JsonObject = {"address": actors.address or "local"}
     if not actors.address:
-        options = {"address": "local", "num_cpus": actors.count, "include_dashboard": False}
+        options |= {"num_cpus": actors.count, "include_dashboard": False}
         options["_node_ip_address"] = LOOPBACK
         if (address := ray.util.get_node_ip_address()) != LOOPBACK:
-            variables = " ".join(f"{name}={value}" for name, value in PRIVATE.items())
+            variables = " ".join(f"{name}={value}" for name, value in OWN.items())
             raise WorkbenchError(
                 f"Ray was imported earlier and would accept connections at {address}, not only from"
                 f" this machine: set {variables} before the import, or use a new process"
@@ -174,6 +153,20 @@ class _Task(Generic[Item]):
     deaths: int = 0  # of processes that ran this task
 
 
+@cache
+def _make_once(pickled: bytes) -> Work[Any, Any]:
+    from ray import cloudpickle
+
+    work: Work[Any, Any] = cloudpickle.loads(pickled)()
+    return work
+
+
+def work_on_chunk(pickled: bytes, items: list[Any]) -> list[Any]:
+    """Process a chunk in a Ray process, by the pickled argument `make` of `map_chunks`."""
+    # at the top level of the module, because Ray pickles this function by reference
+    return _make_once(pickled)(items)
+
+
 def map_chunks(
     actors: Actors,
     make: Callable[[], Work[Item, Result]],
@@ -187,7 +180,7 @@ def map_chunks(
     failure)`.
 
     Args:
-        actors: number of worker processes, and the cluster.
+        actors: number of worker processes, and the cluster. Without chunks, Ray is not started.
         make: returns the function that processes a chunk; called once in each worker process.
         failed: returns the result of an item that could not be processed.
         chunks: lists of items. Up to `AHEAD` chunks per worker are read before their results are
@@ -204,49 +197,13 @@ def map_chunks(
         yield from _map(actors.count, make, failed, itertools.chain([first], remaining))
 
 
-@cache
-def _make_once(pickled: bytes) -> Work[object, object]:
-    from ray import cloudpickle
-
-    make: Callable[[], Work[object, object]] = cloudpickle.loads(pickled)
-    return make()
-
-
-def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
-    """Process one chunk in a Ray process, and return a result for each item.
-
-    Args:
-        pickled: the pickled argument `make` of `map_chunks`. Each process calls `make` only once.
-    """
-    # at the top level of the module, because Ray pickles this function by reference
-    return _make_once(pickled)(items)
-
-
-def _retries(task: _Task[Item]) -> list[_Task[Item]]:
-    """Count one more death of a task's process, and return the tasks that replace the task.
-
-    * After the first death: the same task.
-    * After the second death of a chunk: one task for each item.
-    * After the second death of a single item: no task.
-    """
-    task.deaths += 1
-    if task.deaths < TRIES:
-        return [task]
-    if len(task.items) == 1:
-        return []
-    return [_Task(task.number, i, [item]) for i, item in enumerate(task.items)]
-
-
 def _map(
     count: int,
     make: Callable[[], Work[Item, Result]],
     failed: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """Yield the results of each chunk, in order, in a running Ray session; see `map_chunks`.
-
-    At most `count` tasks run at a time, each in its own process.
-    """
+    """Process chunks in a running Ray session, at most `count` at a time; see `map_chunks`."""
     import ray
 
     # no retries by Ray: it would repeat a task that runs out of memory forever
@@ -258,9 +215,9 @@ def _map(
     results: dict[int, list[Any]] = {}  # by chunk; None for an item without a result yet
     try:
         while True:
-            while len(results) < AHEAD * count and (entry := next(numbered, None)):
-                results[entry[0]] = [None] * len(entry[1])
-                waiting.append(_Task(entry[0], 0, entry[1]))
+            for number, items in itertools.islice(numbered, AHEAD * count - len(results)):
+                results[number] = [None] * len(items)
+                waiting.append(_Task(number, 0, items))
             if not results:
                 return
             while waiting and len(running) < count:
@@ -269,25 +226,26 @@ def _map(
             [reference], _ = ray.wait(list(running), num_returns=1)
             task = running.pop(reference)
             try:
-                outputs = ray.get(reference)
+                outputs, strikes = ray.get(reference), 0
             except ray.exceptions.RayTaskError as error:  # raised by the work itself
                 raise error.cause from None
             except ray.exceptions.RayError as error:  # the process or its machine died
-                strikes += 1
+                strikes, task.deaths = strikes + 1, task.deaths + 1
+                reason = error_line(error)
                 if strikes > STRIKES * count:
                     raise WorkbenchError(
-                        f"{strikes} Ray processes died in a row, the last with {error_line(error)};"
-                        f" {AGAIN}"
+                        f"{strikes} Ray processes died in a row, the last with {reason}; {AGAIN}"
                     ) from None
-                if retries := _retries(task):
-                    waiting.extendleft(reversed(retries))  # first, so that results stay in order
+                # again before other tasks, so that results stay in order
+                if task.deaths < TRIES:
+                    waiting.appendleft(task)
                     continue
-                message = (
-                    f"{task.deaths} processes died while grading this item: {error_line(error)}"
-                )
+                if len(task.items) > 1:
+                    single = [_Task(task.number, i, [item]) for i, item in enumerate(task.items)]
+                    waiting.extendleft(reversed(single))
+                    continue
+                message = f"{task.deaths} processes died while grading this item: {reason}"
                 outputs = [failed(task.items[0], Failure("grade", "died", message))]
-            else:
-                strikes = 0
             assert len(outputs) == len(task.items), (len(outputs), len(task.items))
             results[task.number][task.start : task.start + len(outputs)] = outputs
             while turn in results and None not in results[turn]:
