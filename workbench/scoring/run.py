@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from workbench.judge import BatchJudge, Totals, endpoint
+from workbench.judge import BatchJudge, endpoint
 from workbench.judge.address import LOCAL_FIRST, key_of
 from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
@@ -33,7 +33,7 @@ from workbench.scoring.plan import (
     tokenizer,
 )
 from workbench.scoring.rows import Item, Reader, Survey
-from workbench.types import JsonMapping, JsonObject, Judge, WorkbenchError
+from workbench.types import Cost, JsonMapping, JsonObject, Judge, WorkbenchError
 from workbench.util.actors import map_chunks
 from workbench.util.disk import check_space
 from workbench.util.failures import too_many
@@ -44,8 +44,8 @@ from workbench.util.jsonl import remove_new_folders_on_error
 CHUNK, CHUNK_CHARACTERS = 128, 100_000
 MIN_ROWS = 20  # rows before the share of failures can stop a scoring
 
-# called after each chunk with the totals so far, the number of rows, and the judge's counters
-Watch = Callable[[Tally, int, "Totals | None"], None]
+# called after each chunk with the totals so far, the number of rows, and the cost of the endpoint
+Watch = Callable[[Tally, int, Cost | None], None]
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
@@ -165,8 +165,11 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
 def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
     """Score the remaining rows and append them to the output; return the summary's `status`."""
     options, status = job.options, "interrupted"
-    progress = len(job.survey.ids), job.judge.totals if job.judge else None
-    watch(tally, *progress)
+
+    def show_progress() -> None:
+        watch(tally, len(job.survey.ids), job.judge.totals if job.judge else None)
+
+    show_progress()
     chunks = in_chunks(job.reader.items(remaining))
     if options.engine == "ray" and not options.remote:
         known = job.search.known if job.search else {}
@@ -184,7 +187,7 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
             stored = store.append([row for row, _ in rows])
             for row, (_, judged) in zip(stored, rows, strict=True):
                 tally.add(row, judged)
-            watch(tally, *progress)
+            show_progress()
             # not earlier: one failure among the first few rows is a large share
             if tally.rows >= MIN_ROWS and failing():
                 break
@@ -313,11 +316,11 @@ def progress_bar() -> Iterator[Watch]:
     columns = ("rows", MofNCompleteColumn(), "{task.fields[counts]}", TimeRemainingColumn())
     display = Progress(*columns, console=Console(stderr=True))
 
-    def watch(tally: Tally, total: int, totals: Totals | None) -> None:
+    def watch(tally: Tally, total: int, cost: Cost | None) -> None:
         counts = f"{tally.failed} failed"
-        if totals:
-            counts += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
-            counts += f" {(totals.tokens_in + totals.tokens_out) / 1000:,.0f}k tokens"
+        if cost:
+            counts += f" · {cost.calls:,} calls, {cost.cached:,} cached,"
+            counts += f" {(cost.tokens_in + cost.tokens_out) / 1000:,.0f}k tokens"
         if not display.tasks:  # not earlier: an error would leave an empty line
             display.add_task("rows", total=total, counts=counts)
             display.start()
