@@ -6,7 +6,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from workbench.judge.cache import Cache
-from workbench.judge.wire import checked_reply
+from workbench.judge.templates import count
+from workbench.judge.wire import read
 from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply
 
 # (prompt, its reply) -> None, or the failure because of which sending must stop. It is called once
@@ -85,9 +86,9 @@ class BatchJudge:
             keys = {prompt: cache.key(self.name, prompt, self.sampling) for prompt in futures}
             stored = cache.get(list(keys.values()))
             for prompt, key in keys.items():
-                text, p = stored.get(key, (None, None))
-                # a stored reply may be unreadable for this version: send its prompt again
-                if text and isinstance(checked_reply(prompt, text), str):
+                text, p = stored.get(key, ("", None))
+                # the reply may be missing, or unreadable for this version
+                if not isinstance(read(prompt.task, text, count(prompt)), Failure):
                     futures[prompt].set_result(Reply(text, cost=Cost(cached=1), p=p))
         unanswered = [prompt for prompt, future in futures.items() if not future.done()]
 

@@ -17,7 +17,8 @@ from workbench.judge.batch import Arrived, BatchJudge
 from workbench.judge.cache import Cache
 from workbench.judge.http import Answer, post
 from workbench.judge.logprobs import MOST, label_probabilities
-from workbench.judge.wire import LABELS, ONE_LABEL, bare_label, checked_reply, clip, read, schema
+from workbench.judge.templates import count
+from workbench.judge.wire import LABELS, ONE_LABEL, bare_label, read, schema
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Prompt, Reply, WorkbenchError
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ def endpoint(
     **limits: Any,
 ) -> BatchJudge:
     """Return a judge that sends prompts to an OpenAI-compatible chat-completions server.
-
-    The judge is a function from prompts to replies. Several threads may call it at once.
 
     Args:
         url: the server's address, such as `http://host:port`. The path may be missing, `/v1`, or
@@ -296,16 +295,16 @@ class _Batch:
             client.reached |= not answer.absent
             if answer.text is not None:  # an unreadable reply also shows that the server works
                 self.answered, self.strikes = True, 0
-                answer = _parsed(answer, answer.text, prompt, client.constrained)
+                answer = _parsed(answer, prompt, client.constrained)
             cost += answer.cost
-            if answer.failure is None:
+            if answer.error is None:
                 return Reply(answer.text, cost=cost, p=answer.p)
-            if client.adapt(sent, answer.failure):
+            if client.adapt(sent, answer.error):
                 continue
             wait = client.pause(answer, tries[answer.again])
             if wait is None:
-                self._strike(answer, answer.failure)
-                return Reply(None, answer.failure, cost)
+                self._strike(answer, answer.error)
+                return Reply(None, answer.error, cost)
             tries[answer.again] += 1
             await asyncio.sleep(wait)
         return Reply(None, self.given_up, cost)
@@ -326,25 +325,25 @@ class _Batch:
             self.given_up = replace(failure, message=message, raw="")
 
 
-def _parsed(answer: Answer, text: str, prompt: Prompt, constrained: bool) -> Answer:
-    """Return the outcome of a request after parsing the reply's text, with `p` if it is known.
+def _parsed(answer: Answer, prompt: Prompt, constrained: bool) -> Answer:
+    """Return the outcome of a request after parsing its text, with `p` if it is known.
 
     If the server constrains replies, each one is a label. The result is a failure if the model's
     own probability of all labels together is below `LEAST_MASS`.
     """
-    checked = checked_reply(prompt, text, constrained)
-    if isinstance(checked, Failure):
-        return replace(answer, text=None, failure=checked, again="reask")
-    answer = replace(answer, text=checked)
+    value = read(prompt.task, answer.text or "", count(prompt), constrained)
+    if isinstance(value, Failure):
+        return replace(answer, text=None, error=value, again="reask")
     if prompt.task not in ONE_LABEL:
         return answer
-    label = read(prompt.task, checked)
-    found = label_probabilities(prompt.task, label, answer.tokens)
-    if found is None:
+    if constrained:  # the form that `read` expects of a stored reply
+        answer = replace(answer, text=json.dumps({"label": value}))
+    probabilities = label_probabilities(prompt.task, value, answer.tokens)
+    if probabilities is None:
         return answer
-    whole = sum(found.values())
+    whole = sum(probabilities.values())
     if constrained and whole < LEAST_MASS:
-        message = f"{prompt.task}: '{label}' only by constraint: P(a label) is {whole:.2f}"
-        failure = Failure("parse", "label", message, clip(checked))
-        return replace(answer, text=None, failure=failure)
-    return replace(answer, p=found[LABELS[prompt.task][0]] / whole)
+        message = f"{prompt.task}: '{value}' only by constraint: P(a label) is {whole:.2f}"
+        error = Failure("parse", "label", message, answer.text or "")
+        return replace(answer, text=None, error=error)
+    return replace(answer, p=probabilities[LABELS[prompt.task][0]] / whole)

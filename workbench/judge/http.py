@@ -5,14 +5,14 @@ import json
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.judge.address import Address, redacted
 from workbench.judge.wire import MORE_TOKENS, clip, one_line
-from workbench.types import Cost, Failure, JsonMapping, Prompt
+from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply
 
 if TYPE_CHECKING:
     import aiohttp
@@ -42,28 +42,25 @@ _REMEDIES = {
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The outcome of one request: the text of the reply, or a failure.
+class Answer(Reply):
+    """The reply to one request, and whether the prompt may be sent again.
 
     Attributes:
         again: why the prompt may be sent again: "retry" after an error, "reask" after an unusable
             reply; None: it may not.
         wait: seconds that the server asks to wait before a retry.
         absent: True if the server did not accept the connection.
+        tokens: the log-probabilities of the reply's tokens, as the server returns them.
     """
 
-    text: str | None = None
-    failure: Failure | None = None
     again: Literal["retry", "reask"] | None = None
     wait: float | None = None
     absent: bool = False
-    tokens: Any = None  # the log-probabilities of the tokens, as the server returns them
-    p: float | None = None  # as in `Reply`
-    cost: Cost = field(default_factory=lambda: Cost(calls=1))
+    tokens: Any = None
 
 
 def _failed(kind: str, message: str, raw: str = "", **about: Any) -> Answer:
-    return Answer(failure=Failure("judge", kind, message, clip(raw)), **about)
+    return Answer(None, Failure("judge", kind, message, clip(raw)), **about)
 
 
 async def post(
@@ -83,7 +80,7 @@ async def post(
     except (aiohttp.ClientError, OSError, ValueError) as error:
         answer = _unanswered(server, error, session.timeout.total)
     seconds = time.perf_counter() - start
-    return replace(answer, cost=replace(answer.cost, seconds=seconds))
+    return replace(answer, cost=replace(answer.cost, calls=1, seconds=seconds))
 
 
 async def _read_response(
@@ -153,14 +150,12 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, server: Address) -> 
     if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in tokens):
         # an estimate, which is too low in non-Latin scripts
         tokens = [-(-len(text) // CHARACTERS) for text in (prompt.text, text)]
-    cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
+    cost = Cost(tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
         return _failed("truncated", f"the reply was cut off: {MORE_TOKENS}", text, cost=cost)
     if not text.strip():
         return _failed("empty", "the message is empty", raw, again="reask", cost=cost)
-    logprobs = choice.get("logprobs")
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return Answer(text, tokens=content, cost=cost)
+    return Answer(text, cost=cost, tokens=choice.get("logprobs"))
 
 
 def _content(message: JsonMapping) -> str:
