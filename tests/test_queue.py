@@ -27,7 +27,8 @@ from workbench.experiments.queue import (
 from workbench.experiments.queue.runs import distinct, plan_run
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import in_use, json_digest, lock
+from workbench.runs.folder import in_use, lock
+from workbench.util.jsonl import json_digest
 
 LIGHT = [
     f"truthrl.{part}"
