@@ -19,11 +19,10 @@ from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
 from workbench.runs.folder import file_digest, lock
-from workbench.runs.store import QUESTIONS, Store, stored_keys
+from workbench.runs.store import PASSAGES, QUESTIONS, Store, stored_keys
 from workbench.scoring.options import Options, check
 from workbench.scoring.output import Tally, claim, resume
 from workbench.scoring.plan import (
-    Evidence,
     Plan,
     checks_of,
     configs_of,
@@ -64,7 +63,6 @@ class Job:
     plan: Plan
     settings: JsonMapping
     judge: BatchJudge | None = None
-    search: Evidence | None = None
 
 
 def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
@@ -159,7 +157,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
             " name --passages FILE or --store NAME"
         )
     settings = _settings(options, served, True)
-    return Job(options, reader, survey, made, settings, judge, search)
+    return Job(options, reader, survey, made, settings, judge)
 
 
 def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
@@ -172,7 +170,7 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
     show_progress()
     chunks = in_chunks(job.reader.items(remaining))
     if options.engine == "ray" and not options.remote:
-        known = job.search.known if job.search else {}
+        known = stored_keys(options.out.parent, PASSAGES)
         load = partial(score_in_actor, options, job.plan.checks is not None, known)
         batches = map_chunks(options.ray, load, job.plan.failed, chunks)
     else:
@@ -183,10 +181,10 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
 
     # after Ctrl-C, `status` keeps its first value, and the summary is still returned
     with Store(options.out) as store, suppress(KeyboardInterrupt):
-        for rows in batches:
-            stored = store.append([row for row, _ in rows])
-            for row, (_, judged) in zip(stored, rows, strict=True):
-                tally.add(row, judged)
+        for items in batches:
+            rows = store.append([item.feedback for item in items])
+            for row, item in zip(rows, items, strict=True):
+                tally.add(row, judged=not item.replay)
             show_progress()
             # not earlier: one failure among the first few rows is a large share
             if tally.rows >= MIN_ROWS and failing():
