@@ -159,7 +159,7 @@ def test_a_cache_that_was_removed_comes_back_with_a_reply_alone(tmp_path: Path) 
     cache = Cache(tmp_path / "c.sqlite")
     assert cache.get([b"k"]) == {} and not cache.file.exists()
     cache.put(b"k", "m", "verify", "{}")
-    assert cache.get([b"k"]) == {b"k": "{}"}
+    assert cache.get([b"k"]) == {b"k": ("{}", None)}
     cache.close()
     cache.file.unlink()
     assert cache.get([b"k"]) == {} and not cache.file.exists()
@@ -168,16 +168,16 @@ def test_a_cache_that_was_removed_comes_back_with_a_reply_alone(tmp_path: Path) 
 
 def test_a_forked_process_opens_the_file_itself(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "c")
-    cache.put(b"k", "m", "verify", "text")
+    cache.put(b"k", "m", "verify", "text", 0.5)
     child = multiprocessing.get_context("fork").Process(target=_from_a_fork, args=(cache,))
     child.start()
     child.join(20)
     assert child.exitcode == 0
-    assert cache.get([b"k", b"forked"]) == {b"k": "text", b"forked": "yes"}
+    assert cache.get([b"k", b"forked"]) == {b"k": ("text", 0.5), b"forked": ("yes", None)}
 
 
 def _from_a_fork(cache: Cache) -> None:
-    assert cache.get([b"k"]) == {b"k": "text"} and len(cache._opened) == 2
+    assert cache.get([b"k"]) == {b"k": ("text", 0.5)} and len(cache._opened) == 2
     cache.put(b"forked", "m", "verify", "yes")
 
 

@@ -362,14 +362,14 @@ def test_waits_as_the_server_asks_up_to_a_limit() -> None:
         (" 2.5", 2.5),
         ("Sat, 21 Nov 2026 12:00:30 GMT", 30),
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
-        (None, None),
+        ("", None),
         ("soon", None),
         ("-1", None),
         ("nan", None),
         ("9" * 400, float("inf")),
     ],
 )
-def test_retry_after(header: str | None, seconds: float | None) -> None:
+def test_retry_after(header: str, seconds: float | None) -> None:
     assert retry_after(header, datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds
 
 

@@ -162,7 +162,7 @@ def test_no_two_labels_of_a_task_begin_alike() -> None:
 
 def test_a_probability_is_read_after_thoughts_that_name_a_label() -> None:
     thoughts = [token("<think>"), token("wrong", {"wrong": 0.9}), token("</think>")]
-    found = label_probabilities("verify", "wrong", [*thoughts, *ALONE])
+    found = label_probabilities("verify", "wrong", {"content": [*thoughts, *ALONE]})
     assert found == pytest.approx({"correct": 0.2, "vague": 0.05, "wrong": 0.55})
 
 

@@ -26,7 +26,8 @@ from workbench.experiments.queue import (
 from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import in_use, json_digest, lock
+from workbench.runs.folder import in_use, lock
+from workbench.util.jsonl import json_digest
 
 LIGHT = [
     f"truthrl.{part}"

@@ -4,7 +4,6 @@ The functions accept the forms in which public data sets write answers and passa
 """
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from workbench.data.chat import text_of
 from workbench.data.printed import container
 from workbench.text.gold import infer_kind
 from workbench.types import JsonMapping, JsonObject, Passage, Question
+from workbench.util.jsonl import json_digest
 
 # keys of an answer object: TriviaQA, SQuAD, KILT, Search-R1, verl, DROP and ASQA
 ANSWER_KEYS = ("value", "text", "answer", "target", "ground_truth", "spans", "short_answers")
@@ -141,7 +141,7 @@ def digest(text: str) -> str:
 def passage_id(title: str, text: str) -> str:
     """Return a passage's id, "p-" and 12 digits of a hash of its title and text."""
     # JSON separates title and text without ambiguity
-    return f"p-{digest(json.dumps([title, text]))[:12]}"
+    return f"p-{json_digest([title, text])}"
 
 
 def passage(value: object, title: object = "") -> Passage:

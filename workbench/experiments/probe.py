@@ -32,7 +32,7 @@ from workbench.methods.truthrl.probing import (
 from workbench.metrics.boundary import Sample, boundary_report
 from workbench.policies.generate import Sampling
 from workbench.policies.load import Engine, adapter_base, adapter_folder, check_engine, load_policy
-from workbench.runs.folder import finished, json_digest, lock, open_run, policy_hash, versions
+from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.training.settings import Samples
 from workbench.training.settings import Sampling as Settings
 from workbench.types import (
@@ -46,7 +46,7 @@ from workbench.types import (
 )
 from workbench.util.actors import Actors, map_chunks
 from workbench.util.config import check_values
-from workbench.util.jsonl import write_json
+from workbench.util.jsonl import json_digest, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verdicts.llm_judge import NamedJudge
 

@@ -10,8 +10,9 @@ from workbench.experiments.experiment import configured, identity_of, run_experi
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import MethodConfig
-from workbench.runs.folder import differences, finished, json_digest, read_json
+from workbench.runs.folder import differences, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
+from workbench.util.jsonl import json_digest
 from workbench.util.subprocess import Background, start
 from workbench.verdicts.llm_judge import named_judge
 

@@ -7,11 +7,10 @@ from workbench.inspector.evaluations import headline
 from workbench.inspector.listing import own_method
 from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
-from workbench.runs.folder import json_digest
 from workbench.runs.steps import by_step
 from workbench.scoring.output import settings_path
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
-from workbench.util.jsonl import finite
+from workbench.util.jsonl import finite, json_digest
 
 NO_RUN = "There is no run in the runs folder yet."
 NO_ROLLOUTS = "This run has no rollouts yet: choose another, or come back after its first step."

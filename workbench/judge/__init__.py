@@ -4,7 +4,7 @@ The package has the prompt templates, the strict parsing of replies, the client 
 OpenAI-compatible servers and a cache of replies.
 """
 
-from workbench.judge.batch import BatchJudge, Totals
+from workbench.judge.batch import BatchJudge
 from workbench.judge.endpoint import endpoint
 from workbench.judge.templates import TASKS, Element, elements, fingerprint, render
 from workbench.judge.wire import LABELS, read, read_reply
@@ -14,7 +14,6 @@ __all__ = [
     "TASKS",
     "BatchJudge",
     "Element",
-    "Totals",
     "elements",
     "endpoint",
     "fingerprint",

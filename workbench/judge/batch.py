@@ -6,35 +6,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from workbench.judge.cache import Cache
-from workbench.judge.wire import checked_reply, clip
+from workbench.judge.templates import count
+from workbench.judge.wire import read
 from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply
 
-# (index of the prompt, its reply) -> None, or the failure because of which sending must stop. It is
-# called once per prompt, in any order, from one thread.
-Arrived = Callable[[int, Reply], Failure | None]
+# (prompt, its reply) -> None, or the failure because of which sending must stop. It is called once
+# per prompt, in any order, from one thread.
+Arrived = Callable[[Prompt, Reply], Failure | None]
 Send = Callable[[Sequence[Prompt], Arrived], None]
-
-
-@dataclass
-class Totals:
-    """Counters over all calls of a judge.
-
-    `calls` is the number of requests, including retries. `cached` is the number of prompts answered
-    from the cache. If the server reports no token counts, four characters count as one token.
-    """
-
-    calls: int = 0
-    cached: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    def __post_init__(self) -> None:
-        self.lock = threading.Lock()
-
-    def add(self, **amounts: int) -> None:
-        with self.lock:
-            for name, amount in amounts.items():
-                setattr(self, name, getattr(self, name) + amount)
 
 
 @dataclass(eq=False)
@@ -47,33 +26,31 @@ class BatchJudge:
 
     Attributes:
         name: name of the model.
-        send: function that sends distinct prompts and calls `arrived(index, reply)` for each reply.
+        send: function that sends distinct prompts and calls `arrived(prompt, reply)` for each.
         sampling: the sampling parameters, which are part of the cache's keys.
-        totals: counters over all calls.
         cache: stores the replies; None: no cache.
+        totals: sum of the costs of all replies so far.
     """
 
     name: str
     send: Send = field(repr=False)
     sampling: JsonMapping = field(default_factory=dict)
-    totals: Totals = field(default_factory=Totals)
     cache: Cache | None = None
+    totals: Cost = field(default_factory=Cost)
 
     def __post_init__(self) -> None:
-        self.closed, self._lock = threading.Event(), threading.Lock()
+        self._lock = threading.Lock()
         self._pending: dict[Prompt, Future[Reply]] = {}
-        self._unstored: Failure | None = None  # set if a reply was not stored: nothing more is sent
+        self._stopped: Failure | None = None  # if set, no more prompts are sent
 
     def close(self) -> None:
         """Send no more prompts and close the cache; requests in flight are not interrupted."""
-        self.closed.set()
+        self._stopped = Failure("judge", "stopped", "not sent, because the judge was closed before")
         if self.cache:
             self.cache.close()
+            self.cache = None
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        if self.closed.is_set():
-            failure = call_failure("stopped", "not sent, because the judge was closed before")
-            return [Reply(None, failure)] * len(prompts)
         with self._lock:  # mark the prompts as pending, so that no other thread sends them too
             others = {
                 prompt: self._pending[prompt] for prompt in prompts if prompt in self._pending
@@ -98,7 +75,8 @@ class BatchJudge:
                 reply = replace(reply, cost=Cost() if reply.error else Cost(cached=1))
             replies.append(reply)
             seen.add(prompt)
-        self.totals.add(cached=sum(reply.cost.cached for reply in replies))
+        with self._lock:
+            self.totals = sum((reply.cost for reply in replies), self.totals)
         return replies
 
     def _ask(self, futures: Mapping[Prompt, Future[Reply]]) -> None:
@@ -107,50 +85,25 @@ class BatchJudge:
         if cache := self.cache:
             keys = {prompt: cache.key(self.name, prompt, self.sampling) for prompt in futures}
             stored = cache.get(list(keys.values()))
-            known = cache.probabilities(list(stored))
             for prompt, key in keys.items():
-                # a stored reply may be unreadable for this version: send its prompt again
-                text = checked_reply(prompt, stored[key]) if key in stored else None
-                if isinstance(text, str):
-                    futures[prompt].set_result(Reply(text, cost=Cost(cached=1), p=known.get(key)))
+                text, p = stored.get(key, ("", None))
+                # the reply may be missing, or unreadable for this version
+                if not isinstance(read(prompt.task, text, count(prompt)), Failure):
+                    futures[prompt].set_result(Reply(text, cost=Cost(cached=1), p=p))
         unanswered = [prompt for prompt, future in futures.items() if not future.done()]
 
-        def arrived(index: int, reply: Reply) -> Failure | None:
-            prompt = unanswered[index]
-            key, text = keys.get(prompt), None if reply.error else reply.text
-            why = (
-                cache.put(key, self.name, prompt.task, text, reply.p)
-                if cache and key and text
-                else None
-            )
-            if cache and why:
-                message = f"not sent, because replies are not stored in '{cache.file}' ({why})"
-                remedy = "free some space, or name another file"
-                self._unstored = call_failure("cache", f"{message}: {remedy}")
+        def arrived(prompt: Prompt, reply: Reply) -> Failure | None:
+            if cache and reply.text:
+                why = cache.put(keys[prompt], self.name, prompt.task, reply.text, reply.p)
+                if why:
+                    message = f"not sent, because replies are not stored in '{cache.file}' ({why})"
+                    remedy = "free some space, or name another file"
+                    self._stopped = Failure("judge", "cache", f"{message}: {remedy}")
             futures[prompt].set_result(reply)
-            return self._unstored
+            return self._stopped
 
-        if self._unstored:
+        if self._stopped:
             for prompt in unanswered:
-                futures[prompt].set_result(Reply(None, self._unstored))
+                futures[prompt].set_result(Reply(None, self._stopped))
         elif unanswered:
             self.send(unanswered, arrived)
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens of a text: one per four characters.
-
-    In non-Latin scripts the estimate is too low.
-    """
-    return (len(text) + 3) // 4
-
-
-def call_failure(kind: str, message: str, raw: str = "") -> Failure:
-    """Return a `Failure` of stage "judge", for a request without a usable reply.
-
-    Args:
-        kind: the kind of failure, such as "timeout".
-        message: one line for the user.
-        raw: the server's response, of which the beginning is stored.
-    """
-    return Failure("judge", kind, message, clip(raw))

@@ -3,36 +3,30 @@
 import asyncio
 import json
 import random
-import time
 import warnings
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.judge.address import Address, address
-from workbench.judge.batch import Arrived, BatchJudge, Totals, call_failure
+from workbench.judge.batch import Arrived, BatchJudge
 from workbench.judge.cache import Cache
-from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
+from workbench.judge.http import Answer, post
 from workbench.judge.logprobs import MOST, label_probabilities
-from workbench.judge.wire import (
-    LABELS,
-    ONE_LABEL,
-    bare_label,
-    checked_reply,
-    clip,
-    read,
-    schema,
-)
+from workbench.judge.templates import count
+from workbench.judge.wire import LABELS, ONE_LABEL, bare_label, read, schema
 from workbench.types import Cost, Failure, JsonMapping, JsonObject, Prompt, Reply, WorkbenchError
 
 if TYPE_CHECKING:
     import aiohttp
 
+CONNECTING = 10.0  # seconds that a server may take to accept a connection
 TOKENS = 2048  # default maximum length of a reply
-EARLY = 2  # most retries while a server has not responded yet; it is probably not running
+EARLY = 2  # most retries while a server has never been reached; it is probably not running
 JITTER = random.Random()  # not the global generator, which training seeds
 # least probability of all labels together, without the constraint, to accept a constrained reply
 LEAST_MASS = 0.5
@@ -53,8 +47,6 @@ def endpoint(
     **limits: Any,
 ) -> BatchJudge:
     """Return a judge that sends prompts to an OpenAI-compatible chat-completions server.
-
-    The judge is a function from prompts to replies. Several threads may call it at once.
 
     Args:
         url: the server's address, such as `http://host:port`. The path may be missing, `/v1`, or
@@ -78,7 +70,7 @@ def endpoint(
             * `concurrency` (64): requests in flight, including those that wait for a retry
             * `timeout` (60): seconds for one request
             * `retries` (5): how often a prompt is sent again after status 408, 409, 429 or 5xx, a
-              timeout or a lost connection; at most 2 until the server has responded once
+              timeout or a lost connection; at most 2 until the server has been reached once
             * `reasks` (1): how often a prompt is sent again after an unreadable or empty reply
             * `backoff` (0.5): seconds before the first retry, doubled for each further retry, with
               jitter; a Retry-After header replaces it
@@ -128,13 +120,12 @@ def endpoint(
         body.pop("max_tokens", None)
     elif max_new_tokens is not None:
         body["max_tokens"] = max_new_tokens
-    totals, server = Totals(), address(url, key)
-    client = _Client(server, body, totals, constrained, **limits)
+    client = _Client(address(url, key), body, constrained, **limits)
     sampling |= {
         "form": "schema" if constrained else "json",
-        "endpoint": cache_address or server.url,
+        "endpoint": cache_address or client.server.url,
     }
-    return BatchJudge(model, client.send, sampling, totals, Cache(cache) if cache else None)
+    return BatchJudge(model, client.send, sampling, Cache(cache) if cache else None)
 
 
 def request_fields(options: Sequence[str]) -> JsonObject:
@@ -166,12 +157,11 @@ class _Client:
     """The settings of an endpoint and the state of its server.
 
     Attributes:
-        reached: the server has responded at least once.
+        reached: the server has accepted at least one connection.
     """
 
-    address: Address
+    server: Address
     body: JsonMapping
-    totals: Totals
     constrained: bool
     concurrency: int = 64
     timeout: float = 60.0
@@ -188,8 +178,20 @@ class _Client:
             )
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
-        """Send prompts and call `arrived(index, reply)` for each reply."""
-        _run_in_thread(_Batch(self, prompts, arrived).run())
+        """Send prompts and call `arrived(prompt, reply)` for each reply.
+
+        The requests run in a new thread, because the caller may be in an event loop. An interrupt
+        of the caller cancels them and waits until their connections are closed.
+        """
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(_Batch(self).run(prompts, arrived))
+        with closing(loop), ThreadPoolExecutor(1, "workbench-judge") as pool:
+            running = pool.submit(loop.run_until_complete, task)
+            try:
+                running.result()
+            except BaseException:
+                loop.call_soon_threadsafe(task.cancel)
+                raise
 
     def adapt(self, sent: JsonMapping, failure: Failure) -> bool:
         """Change the body of later requests if the model refused a parameter of the body `sent`.
@@ -213,22 +215,34 @@ class _Client:
             return False
         return True
 
-    def pause(self, answer: Answer, tries: Mapping[str | None, int]) -> float | None:
+    def pause(self, answer: Answer, tried: int) -> float | None:
         """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
         The time is 0 after an unusable reply. Otherwise it is that of the server's Retry-After
-        header or, without one, an exponential backoff with jitter. `tries` maps "retry" and
-        "reask" (see `Answer.again`) to the number of times that the prompt was sent again.
+        header or, without one, an exponential backoff with jitter. `tried` is the number of times
+        that the prompt was sent again for the same reason (`Answer.again`).
         """
-        tried = tries[answer.again]
         most = {"retry": self.retries, "reask": self.reasks}.get(answer.again or "", 0)
         if tried >= (min(EARLY, most) if answer.absent and not self.reached else most):
             return None
+        if answer.again == "reask":
+            return 0.0
         jitter = JITTER.random()  # spreads the retries of concurrent requests
         wait = self.backoff * 2**tried * (0.5 + jitter / 2)
         if answer.wait is not None:
             wait = answer.wait * (1 + 0.1 * jitter)
-        return 0.0 if answer.again == "reask" else min(wait, self.longest_wait)
+        return min(wait, self.longest_wait)
+
+    def request(self, prompt: Prompt, body: JsonMapping) -> JsonObject:
+        """Return the body of a request for a prompt, from the fields of all requests."""
+        asked = bare_label(prompt) if self.constrained else prompt
+        body = {**body, "messages": [{"role": "user", "content": asked.text}]}
+        if self.constrained:
+            constraint = {"name": prompt.task, "schema": schema(prompt), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": constraint}
+            if prompt.task in ONE_LABEL:
+                body |= {"logprobs": True, "top_logprobs": MOST}
+        return body
 
 
 @dataclass
@@ -242,95 +256,58 @@ class _Batch:
     """
 
     client: _Client
-    prompts: Sequence[Prompt]
-    arrived: Arrived
     answered: bool = False
     strikes: int = 0
     given_up: Failure | None = None
-    session: "aiohttp.ClientSession" = field(init=False, repr=False)
 
-    async def run(self) -> None:
+    async def run(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
         import aiohttp
 
-        client, waiting = self.client, iter(range(len(self.prompts)))
+        client, waiting = self.client, iter(prompts)
 
         async def work() -> None:
-            for index in waiting:
-                stop = self.arrived(index, await self._ask(index))
+            for prompt in waiting:
+                stop = arrived(prompt, await self._ask(session, prompt))
                 self.given_up = self.given_up or stop
 
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=client.concurrency),
-            timeout=aiohttp.ClientTimeout(
-                total=client.timeout, sock_connect=min(client.timeout, CONNECTING)
-            ),
-            headers=client.address.headers,
-        )
+        connect = min(client.timeout, CONNECTING)
         try:
-            async with session as self.session, asyncio.TaskGroup() as group:
-                for _ in range(min(client.concurrency, len(self.prompts))):
+            async with (
+                aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(limit=client.concurrency),
+                    timeout=aiohttp.ClientTimeout(total=client.timeout, sock_connect=connect),
+                    headers=client.server.headers,
+                ) as session,
+                asyncio.TaskGroup() as group,
+            ):
+                for _ in range(min(client.concurrency, len(prompts))):
                     group.create_task(work())
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
-    async def _ask(self, index: int) -> Reply:
+    async def _ask(self, session: "aiohttp.ClientSession", prompt: Prompt) -> Reply:
         """Send one prompt until it has a reply or no retry is left."""
         client, cost, tries = self.client, Cost(), Counter[str | None]()
         # checked before each attempt, because other requests may have failed meanwhile
         while not self.given_up:
-            client.totals.add(calls=1)
             sent = client.body
-            answer = await self._send(index, sent)
+            answer = await post(session, client.server, prompt, client.request(prompt, sent))
+            client.reached |= not answer.absent
+            if answer.text is not None:  # an unreadable reply also shows that the server works
+                self.answered, self.strikes = True, 0
+                answer = _parsed(answer, prompt, client.constrained)
             cost += answer.cost
-            if answer.failure is None:
+            if answer.error is None:
                 return Reply(answer.text, cost=cost, p=answer.p)
-            if client.adapt(sent, answer.failure):
+            if client.adapt(sent, answer.error):
                 continue
-            wait = client.pause(answer, tries)
+            wait = client.pause(answer, tries[answer.again])
             if wait is None:
-                self._strike(answer, answer.failure)
-                return Reply(None, answer.failure, cost)
+                self._strike(answer, answer.error)
+                return Reply(None, answer.error, cost)
             tries[answer.again] += 1
             await asyncio.sleep(wait)
         return Reply(None, self.given_up, cost)
-
-    async def _send(self, index: int, fields: JsonMapping) -> Answer:
-        """Send one request, count it, and parse its reply."""
-        import aiohttp
-
-        client, prompt, server = self.client, self.prompts[index], self.client.address
-        asked = bare_label(prompt) if client.constrained else prompt
-        body = {**fields, "messages": [{"role": "user", "content": asked.text}]}
-        if client.constrained:
-            constraint = {"name": prompt.task, "schema": schema(prompt), "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": constraint}
-            if prompt.task in ONE_LABEL:
-                body |= {"logprobs": True, "top_logprobs": MOST}
-        headers = {"Content-Type": "application/json", "X-Workbench-Task": prompt.task}
-        start = time.perf_counter()
-        try:
-            async with self.session.post(
-                server.url, data=json.dumps(body).encode(), headers=headers, allow_redirects=False
-            ) as response:
-                client.reached = True
-                answer = await read_response(response, prompt, server)
-        except aiohttp.ClientError as error:
-            answer = unreachable(server, error)
-        except TimeoutError:
-            failure = call_failure("timeout", f"no reply within {client.timeout:g} s")
-            answer = Answer(failure=failure, again="retry")
-        except (OSError, ValueError) as error:
-            answer = unreachable(server, error)
-        cost = replace(answer.cost, seconds=time.perf_counter() - start)
-        client.totals.add(tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
-        if answer.text is None:
-            return replace(answer, cost=cost)
-        # an unreadable reply also shows that the server works
-        self.answered, self.strikes = True, 0
-        text = checked_reply(prompt, answer.text, client.constrained)
-        if isinstance(text, Failure):
-            return replace(answer, text=None, failure=text, again="reask", cost=cost)
-        return replace(_with_p(answer, prompt, text, client.constrained), cost=cost)
 
     def _strike(self, answer: Answer, failure: Failure) -> None:
         """Count a failed prompt; give up the batch if the server is probably the cause."""
@@ -348,39 +325,25 @@ class _Batch:
             self.given_up = replace(failure, message=message, raw="")
 
 
-def _with_p(answer: Answer, prompt: Prompt, text: str, constrained: bool) -> Answer:
-    """Return `answer` with the normalised reply `text` and, for tasks with one label, with `p`.
+def _parsed(answer: Answer, prompt: Prompt, constrained: bool) -> Answer:
+    """Return the outcome of a request after parsing its text, with `p` if it is known.
 
     If the server constrains replies, each one is a label. The result is a failure if the model's
     own probability of all labels together is below `LEAST_MASS`.
     """
+    value = read(prompt.task, answer.text or "", count(prompt), constrained)
+    if isinstance(value, Failure):
+        return replace(answer, text=None, error=value, again="reask")
     if prompt.task not in ONE_LABEL:
-        return replace(answer, text=text)
-    label = read(prompt.task, text)
-    found = label_probabilities(prompt.task, label, answer.tokens)
-    if found is None:
-        return replace(answer, text=text)
-    whole = sum(found.values())
+        return answer
+    if constrained:  # the form that `read` expects of a stored reply
+        answer = replace(answer, text=json.dumps({"label": value}))
+    probabilities = label_probabilities(prompt.task, value, answer.tokens)
+    if probabilities is None:
+        return answer
+    whole = sum(probabilities.values())
     if constrained and whole < LEAST_MASS:
-        message = f"{prompt.task}: '{label}' only by constraint: P(a label) is {whole:.2f}"
-        return replace(answer, text=None, failure=Failure("parse", "label", message, clip(text)))
-    return replace(answer, text=text, p=found[LABELS[prompt.task][0]] / whole)
-
-
-def _run_in_thread(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end in a new thread, because the caller may be in an event loop.
-
-    An interrupt of the caller cancels the coroutine and waits until its connections are closed.
-    """
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(main)
-    try:
-        with ThreadPoolExecutor(1, "workbench-judge") as pool:
-            running = pool.submit(loop.run_until_complete, task)
-            try:
-                running.result()
-            except BaseException:
-                loop.call_soon_threadsafe(task.cancel)
-                raise
-    finally:
-        loop.close()
+        message = f"{prompt.task}: '{value}' only by constraint: P(a label) is {whole:.2f}"
+        error = Failure("parse", "label", message, answer.text or "")
+        return replace(answer, text=None, error=error)
+    return replace(answer, p=probabilities[LABELS[prompt.task][0]] / whole)

@@ -1,17 +1,18 @@
-"""Read the response of a chat-completions server: a text, or a failure and whether to retry."""
+"""Send a request to a chat-completions server: its outcome is a text, or a failure to retry."""
 
 import asyncio
 import json
 import re
-from dataclasses import dataclass, field
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.judge.address import Address, redacted
-from workbench.judge.batch import call_failure, estimate_tokens
-from workbench.judge.wire import MORE_TOKENS, one_line
-from workbench.types import Cost, Failure, JsonMapping, Prompt
+from workbench.judge.wire import MORE_TOKENS, clip, one_line
+from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply
 
 if TYPE_CHECKING:
     import aiohttp
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 # bytes of a body that are read: more than the longest valid reply with all characters escaped
 LARGEST = 2_000_000
 RETRIED = (408, 409, 429)  # status codes after which a prompt is sent again; also all from 500
-CONNECTING = 10.0  # seconds that a server may take to accept a connection
 MOST_TOKENS = 1_000_000_000  # of a request; a server that reports more is wrong
+CHARACTERS = 4  # of a token, if the server does not count tokens
 WORDS = 200  # most characters of a server's own message in an error message
 # text of a refusal that a retry does not change; "quota" alone may mean a limit per minute
 _NO_QUOTA = re.compile(
@@ -41,46 +42,62 @@ _REMEDIES = {
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The outcome of one request: the text of the reply, or a failure.
+class Answer(Reply):
+    """The reply to one request, and whether the prompt may be sent again.
 
     Attributes:
         again: why the prompt may be sent again: "retry" after an error, "reask" after an unusable
             reply; None: it may not.
         wait: seconds that the server asks to wait before a retry.
         absent: True if the server did not accept the connection.
+        tokens: the log-probabilities of the reply's tokens, as the server returns them.
     """
 
-    text: str | None = None
-    failure: Failure | None = None
     again: Literal["retry", "reask"] | None = None
     wait: float | None = None
     absent: bool = False
-    tokens: Any = None  # the log-probabilities of the tokens, as the server returns them
-    p: float | None = None  # as in `Reply`
-    cost: Cost = field(default_factory=lambda: Cost(calls=1))
+    tokens: Any = None
 
 
 def _failed(kind: str, message: str, raw: str = "", **about: Any) -> Answer:
-    return Answer(failure=call_failure(kind, message, raw), **about)
+    return Answer(None, Failure("judge", kind, message, clip(raw)), **about)
 
 
-async def read_response(
-    response: "aiohttp.ClientResponse", prompt: Prompt, sent_to: Address
+async def post(
+    session: "aiohttp.ClientSession", server: Address, prompt: Prompt, body: JsonMapping
 ) -> Answer:
-    """Return the outcome of a request from its response. Secrets in the response are masked."""
+    """Send one request and return its outcome. Secrets in the response are masked."""
+    import aiohttp
+
+    headers = {"Content-Type": "application/json", "X-Workbench-Task": prompt.task}
+    data, start = json.dumps(body).encode(), time.perf_counter()
     try:
-        body, status = await response.content.readexactly(LARGEST), response.status
-    except asyncio.IncompleteReadError as whole:
-        body, status = whole.partial, response.status
-    raw = sent_to.scrub(body[:8000].decode("utf-8", "replace"))
-    if status >= 300:
         # redirects are not followed, because the other server would get the key
-        target = redacted(sent_to.scrub(response.headers.get("Location", "")))
-        return _refusal(status, raw, target, retry_after(response.headers.get("Retry-After")))
+        async with session.post(
+            server.url, data=data, headers=headers, allow_redirects=False
+        ) as response:
+            answer = await _read_response(response, prompt, server)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        answer = _unanswered(server, error, session.timeout.total)
+    seconds = time.perf_counter() - start
+    return replace(answer, cost=replace(answer.cost, calls=1, seconds=seconds))
+
+
+async def _read_response(
+    response: "aiohttp.ClientResponse", prompt: Prompt, server: Address
+) -> Answer:
+    try:
+        body = await response.content.readexactly(LARGEST)
+    except asyncio.IncompleteReadError as whole:
+        body = whole.partial
+    raw = server.scrub(body[:8000].decode("utf-8", "replace"))
+    if response.status >= 300:
+        target = redacted(server.scrub(response.headers.get("Location", "")))
+        wait = retry_after(response.headers.get("Retry-After", ""))
+        return _refusal(response.status, raw, target, wait)
     if len(body) == LARGEST:
         return _failed("broken", f"the body has {LARGEST:,} bytes or more", raw, again="reask")
-    return _read_completion(body, raw, prompt, sent_to)
+    return _read_completion(body, raw, prompt, server)
 
 
 def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
@@ -115,7 +132,7 @@ def server_message(body: str) -> str:
     return "" if text.startswith("<") else text[:WORDS] + "…" * (len(text) > WORDS)
 
 
-def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) -> Answer:
+def _read_completion(body: bytes, raw: str, prompt: Prompt, server: Address) -> Answer:
     """Return the outcome from the body of a chat completion: its text, or a failure.
 
     The text must be complete and not empty.
@@ -123,7 +140,7 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
     try:
         value = json.loads(body)
         choice = value["choices"][0]
-        text, finish = sent_to.scrub(_content(choice["message"])), choice.get("finish_reason")
+        text, finish = server.scrub(_content(choice["message"])), choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         message = "the body is not a chat completion with a text"
         return _failed("broken", message, raw, again="reask")
@@ -131,15 +148,14 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, sent_to: Address) ->
     counts = usage if isinstance(usage, dict) else {}
     tokens = [counts.get(name, -1) for name in ("prompt_tokens", "completion_tokens")]
     if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in tokens):
-        tokens = [estimate_tokens(prompt.text), estimate_tokens(text)]
-    cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
+        # an estimate, which is too low in non-Latin scripts
+        tokens = [-(-len(text) // CHARACTERS) for text in (prompt.text, text)]
+    cost = Cost(tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
         return _failed("truncated", f"the reply was cut off: {MORE_TOKENS}", text, cost=cost)
     if not text.strip():
         return _failed("empty", "the message is empty", raw, again="reask", cost=cost)
-    logprobs = choice.get("logprobs")
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return Answer(text, tokens=content, cost=cost)
+    return Answer(text, cost=cost, tokens=choice.get("logprobs"))
 
 
 def _content(message: JsonMapping) -> str:
@@ -157,31 +173,28 @@ def _content(message: JsonMapping) -> str:
     return ""
 
 
-def retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Parse a Retry-After header, a number or a date, to seconds; None if it is missing or invalid.
+def retry_after(header: str, now: datetime | None = None) -> float | None:
+    """Parse a Retry-After header, a number or a date, to seconds; None if it is invalid.
 
     `now` is the current time, by default that of the system clock.
     """
-    if not header:
-        return None
-    try:
+    with suppress(ValueError):
         seconds = float(header)
         return seconds if seconds >= 0 else None
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError, OverflowError):
         then = parsedate_to_datetime(header)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    # HTTP dates are in UTC (RFC 9110)
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
+        # HTTP dates are in UTC (RFC 9110)
+        then = then if then.tzinfo else then.replace(tzinfo=UTC)
+        return max(0.0, (then - (now or datetime.now(UTC))).total_seconds())
+    return None
 
 
-def unreachable(server: Address, error: Exception) -> Answer:
-    """Return the outcome of a request whose connection failed."""
+def _unanswered(server: Address, error: Exception, timeout: float | None) -> Answer:
+    """Return the outcome of a request without a response, because of a timeout or connection."""
     import aiohttp
 
+    if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
+        return _failed("timeout", f"no reply within {timeout:g} s", again="retry")
     # the error's text may repeat a malformed response, so secrets are masked
     url, reason = server.shown, one_line(server.scrub(str(error))) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError):

@@ -8,7 +8,7 @@ from workbench.judge.wire import LABELS
 MOST = 20  # alternatives of a token that are requested; OpenAI's servers and vLLM return no more
 
 
-def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] | None:
+def label_probabilities(task: str, label: str, logprobs: Any) -> dict[str, float] | None:
     """Return the probability of each label of a task, from the log-probabilities of a reply.
 
     Only the token at which the reply's label begins counts. The probability of a label is the sum
@@ -17,12 +17,14 @@ def label_probabilities(task: str, label: str, tokens: Any) -> dict[str, float] 
     Args:
         task: a task whose reply is one label.
         label: the label of the reply.
-        tokens: the server's `logprobs.content`: objects with "token" and "top_logprobs".
+        logprobs: the server's `logprobs`; its "content" is a list of objects with "token" and
+            "top_logprobs".
 
     Returns:
         A dict from label to probability; None if the log-probabilities are missing or unreadable.
     """
     try:
+        tokens = logprobs["content"]
         texts = [str(one["token"]) for one in tokens]
         start = "".join(texts).lower().rfind(label)
         if start < 0:

@@ -120,18 +120,6 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
 
 
-def checked_reply(prompt: Prompt, text: str, constrained: bool = False) -> str | Failure:
-    """Return the text of a reply to `prompt` if `read` can parse it, else the `Failure`.
-
-    If `constrained` is True, a reply with a single label is a JSON string, such as "correct". It is
-    returned as {"label": "correct"}.
-    """
-    value = read(prompt.task, text, count(prompt), constrained)
-    if isinstance(value, Failure):
-        return value
-    return json.dumps({"label": value}) if constrained and prompt.task in ONE_LABEL else text
-
-
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
     """Return the parsed value of a judge's reply (see `read`), or a `Failure`."""
     return reply.error or read(task, reply.text or "", count)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from workbench.data.files import ROWS, open_bytes, open_rows, parquet_file, suffix_of
 from workbench.data.record import passage_id
 from workbench.retrieval.words import clean
-from workbench.runs.folder import file_digest, json_digest
+from workbench.runs.folder import file_digest
 from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import hub
 from workbench.util.failures import error_line
+from workbench.util.jsonl import json_digest
 from workbench.world.world import load_world
 
 if TYPE_CHECKING:

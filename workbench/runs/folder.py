@@ -245,11 +245,6 @@ def policy_hash(folder: str) -> str | None:
     return digest.hexdigest()[:16]
 
 
-def json_digest(value: object, digits: int = 12) -> str:
-    """Return the first `digits` hexadecimal digits of the SHA-256 of a value as JSON."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:digits]
-
-
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file's content in hexadecimal."""
     with path.open("rb") as file:

@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.runs.folder import finished, json_digest, versions
+from workbench.runs.folder import finished, versions
 from workbench.types import JsonMapping
-from workbench.util.jsonl import write_json
+from workbench.util.jsonl import json_digest, write_json
 
 # parts of a run's identity that are not in the digest; a cache key has the parts of the config
 # that its stage uses

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.runs.folder import json_digest
 from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
-from workbench.util.jsonl import encode, iter_rows, open_append, replace_rows
+from workbench.util.jsonl import encode, iter_rows, json_digest, open_append, replace_rows
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
 # subfolder of a run with a store of evaluations: its two files have the greedy answers before and

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.credit.tokens import encode
 from workbench.data.files import open_rows
-from workbench.data.record import passage
+from workbench.data.record import passage, passage_id
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, sections_read
 from workbench.methods.method import Configs, MethodConfig
 from workbench.pipeline import SECTIONS, assemble, rescore
@@ -20,7 +20,6 @@ from workbench.scoring.rows import Item, Tokenize, split_words
 from workbench.types import (
     Checks,
     Failure,
-    Feedback,
     Grade,
     Judge,
     Passage,
@@ -32,7 +31,6 @@ from workbench.verdicts.checks import judge_checks, local_checks, local_first_ch
 from workbench.world import load_world
 
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
-Scored = list[tuple[Feedback, bool]]  # (row, whether this run judged it), in order
 
 
 @dataclass(frozen=True)
@@ -65,30 +63,31 @@ class Plan:
             gold_optional=not self.rewards,
         )
 
-    def score(self, items: list[Item]) -> Scored:
-        """Compute the rewards of input rows. Rows without verdicts are judged first, in one batch.
+    def score(self, items: list[Item]) -> list[Item]:
+        """Return the output rows for input rows, in order.
 
-        Returns one pair for each input row, in order: the output row, and whether this call judged
-        it.
+        Rows without verdicts are judged first, in one batch.
         """
         responses = [item.response for item in items if not item.replay]
         graded = iter(self.grade()(responses) if responses else ())
-        scored: Scored = []
+        scored = []
         for item in items:
             if item.replay:
-                scored.append((rescore(item.feedback, self.rewards), False))
+                feedback = rescore(item.feedback, self.rewards)
             else:  # an imported row keeps its logged rewards
-                row = next(graded)
-                rewards = {**item.feedback.rewards, **row.rewards}
-                scored.append((replace(row, rewards=rewards), True))
+                feedback = next(graded)
+                rewards = {**item.feedback.rewards, **feedback.rewards}
+                feedback = replace(feedback, rewards=rewards)
+            scored.append(replace(item, feedback=feedback))
         return scored
 
-    def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
-        """Return (output row, True), as `score` does, for an input row whose worker process died.
+    def failed(self, item: Item, failure: Failure) -> Item:
+        """Return the output row, with `failure`, for an input row whose worker process died.
 
-        The output row records `failure`. The next run scores the input row again.
+        The next run scores the input row again.
         """
-        return rescore(replace(item.feedback, error=failure), self.rewards), True
+        feedback = replace(item.feedback, error=failure)
+        return replace(item, feedback=rescore(feedback, self.rewards))
 
 
 def configs_of(options: Options) -> dict[str, MethodConfig]:
@@ -165,15 +164,15 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 
 def score_in_actor(
     options: Options, judged: bool, known: dict[str, str]
-) -> Callable[[list[Item]], Scored]:
+) -> Callable[[list[Item]], list[Item]]:
     """Load the judge in this process, a Ray actor, and return the function that scores rows.
 
-    The function takes a list of input rows; see `Plan.score` for its result.
+    The function is `Plan.score`.
 
     Args:
         options: the options of `workbench score`.
         judged: whether some rows have no verdicts. If False, no judge is loaded.
-        known: id -> hash of each stored passage, see `Evidence`.
+        known: id -> hash of each stored passage, see `evidence`.
     """
     configs = configs_of(options)
     if not judged:
@@ -182,13 +181,13 @@ def score_in_actor(
     return plan(configs, checks_of(options, search), options.method == "all")[1].score
 
 
-def evidence(options: Options, known: dict[str, str] | None = None) -> "Evidence | None":
+def evidence(options: Options, known: dict[str, str] | None = None) -> Search | None:
     """Return a search over the passages of `--store` or `--passages`; None without these options.
 
     Args:
         options: the options of `workbench score`.
-        known: id -> hash of each stored passage, see `Evidence`. None: read from the output's
-            folder.
+        known: id -> hash (`passage_key`) of each passage stored with the output. None: read from
+            the output's folder.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.
@@ -196,7 +195,7 @@ def evidence(options: Options, known: dict[str, str] | None = None) -> "Evidence
     if known is None:
         known = stored_keys(options.out.parent, PASSAGES)
     if options.store:
-        return Evidence(open_index(options.store).search, known)
+        return _with_unique_ids(open_index(options.store).search, known)
     if not (path := options.passages):
         return None
     passages = []
@@ -212,37 +211,31 @@ def evidence(options: Options, known: dict[str, str] | None = None) -> "Evidence
         passages.append(replace(parsed, id=str(row.get("id") or parsed.id)))
     if not passages:
         raise WorkbenchError(f"'{path}' has no passages: write rows such as {{\"text\": …}} to it")
-    return Evidence(from_passages(passages).search, known)
+    return _with_unique_ids(from_passages(passages).search, known)
 
 
-@dataclass
-class Evidence:
-    """A search that returns passages with unique ids.
+def _with_unique_ids(search: Search, known: dict[str, str]) -> Search:
+    """Return a search whose passages get a new id if a different passage is stored under theirs.
 
-    A passage gets a new id if a different passage is stored under its id.
-
-    Attributes:
+    Args:
         search: the search that finds the passages.
         known: id of each passage stored with the output -> hash of its content (`passage_key`).
     """
 
-    search: Search
-    known: dict[str, str]
-
-    def __call__(
-        self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
-    ) -> list[list[Passage]]:
-        return [
-            list(map(self._with_unique_id, hits)) for hits in self.search(queries, k, titles=titles)
-        ]
-
-    def _with_unique_id(self, hit: Passage) -> Passage:
+    def unique(hit: Passage) -> Passage:
         # the file of passages may change between two calls
         key = passage_key(hit)
-        if self.known.setdefault(hit.id, key) == key:
+        if known.setdefault(hit.id, key) == key:
             return hit
-        digest = passage({"title": hit.title, "text": hit.text}).id
+        digest = passage_id(hit.title, hit.text)
         return replace(hit, id=f"{hit.id}-{digest}" if hit.id else digest)
+
+    def run(
+        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
+        return [list(map(unique, hits)) for hits in search(queries, k, titles=titles)]
+
+    return run
 
 
 def tokenizer(name: str | None) -> Tokenize | None:

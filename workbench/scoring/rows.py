@@ -11,7 +11,6 @@ Feedback rows and labelled responses need no judge. A row that cannot be read is
 line number, and the other rows are scored.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -21,7 +20,7 @@ from zlib import crc32
 from workbench.credit.tokens import words
 from workbench.data.chat import text_of
 from workbench.data.files import open_rows
-from workbench.data.record import cells, digest, question_of, whole_number
+from workbench.data.record import cells, question_of, whole_number
 from workbench.runs.store import QUESTIONS, question_key, read_questions
 from workbench.scoring.replay import (
     Malformed,
@@ -34,6 +33,7 @@ from workbench.scoring.replay import (
 )
 from workbench.types import SCHEMA, Feedback, JsonMapping, JsonObject, Question, Response, Spans
 from workbench.util.failures import judged
+from workbench.util.jsonl import json_digest
 
 Tokens = tuple[tuple[int, ...], Spans, str]  # ids, offsets, source
 Tokenize = Callable[[str], Tokens]
@@ -44,7 +44,7 @@ MAX_PROBLEMS = 100  # malformed rows whose message is kept
 
 @dataclass(frozen=True)
 class Item:
-    """A parsed input row; `replay` is true if it already has verdicts and needs no judge."""
+    """A row of the input or the output; `replay` is true if no judge was needed for it."""
 
     feedback: Feedback
     replay: bool
@@ -112,8 +112,8 @@ class Reader:
         key = question_key(question) if question.id else ""
         if not question.id or self.known.setdefault(question.id, key) != key:
             # equal questions get equal ids
-            value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
-            question = replace(question, id=f"{question.id or 'q'}-{digest(value)[:12]}")
+            content = json_digest(asdict(replace(question, id="")))
+            question = replace(question, id=f"{question.id or 'q'}-{content}")
         response = replace(
             item.response, question=question, group=item.response.group or question.id
         )

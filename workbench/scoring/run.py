@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from workbench.judge import BatchJudge, Totals, endpoint
+from workbench.judge import BatchJudge, endpoint
 from workbench.judge.address import LOCAL_FIRST, key_of
 from workbench.judge.endpoint import request_fields
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
 from workbench.runs.folder import file_digest, lock
-from workbench.runs.store import QUESTIONS, Store, stored_keys
+from workbench.runs.store import PASSAGES, QUESTIONS, Store, stored_keys
 from workbench.scoring.options import Options, check
 from workbench.scoring.output import Tally, claim, resume
 from workbench.scoring.plan import (
-    Evidence,
     Plan,
     checks_of,
     configs_of,
@@ -33,7 +32,7 @@ from workbench.scoring.plan import (
     tokenizer,
 )
 from workbench.scoring.rows import Item, Reader, Survey
-from workbench.types import JsonMapping, JsonObject, Judge, WorkbenchError
+from workbench.types import Cost, JsonMapping, JsonObject, Judge, WorkbenchError
 from workbench.util.actors import map_chunks
 from workbench.util.disk import check_space
 from workbench.util.failures import too_many
@@ -44,8 +43,8 @@ from workbench.util.jsonl import remove_new_folders_on_error
 CHUNK, CHUNK_CHARACTERS = 128, 100_000
 MIN_ROWS = 20  # rows before the share of failures can stop a scoring
 
-# called after each chunk with the totals so far, the number of rows, and the judge's counters
-Watch = Callable[[Tally, int, "Totals | None"], None]
+# called after each chunk with the totals so far, the number of rows, and the cost of the endpoint
+Watch = Callable[[Tally, int, Cost | None], None]
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
@@ -64,7 +63,6 @@ class Job:
     plan: Plan
     settings: JsonMapping
     judge: BatchJudge | None = None
-    search: Evidence | None = None
 
 
 def score_file(options: Options, watch: Watch = lambda *_: None) -> JsonObject:
@@ -159,17 +157,20 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
             " name --passages FILE or --store NAME"
         )
     settings = _settings(options, served, True)
-    return Job(options, reader, survey, made, settings, judge, search)
+    return Job(options, reader, survey, made, settings, judge)
 
 
 def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
     """Score the remaining rows and append them to the output; return the summary's `status`."""
     options, status = job.options, "interrupted"
-    progress = len(job.survey.ids), job.judge.totals if job.judge else None
-    watch(tally, *progress)
+
+    def show_progress() -> None:
+        watch(tally, len(job.survey.ids), job.judge.totals if job.judge else None)
+
+    show_progress()
     chunks = in_chunks(job.reader.items(remaining))
     if options.engine == "ray" and not options.remote:
-        known = job.search.known if job.search else {}
+        known = stored_keys(options.out.parent, PASSAGES)
         load = partial(score_in_actor, options, job.plan.checks is not None, known)
         batches = map_chunks(options.ray, load, job.plan.failed, chunks)
     else:
@@ -180,11 +181,11 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
 
     # after Ctrl-C, `status` keeps its first value, and the summary is still returned
     with Store(options.out) as store, suppress(KeyboardInterrupt):
-        for rows in batches:
-            stored = store.append([row for row, _ in rows])
-            for row, (_, judged) in zip(stored, rows, strict=True):
-                tally.add(row, judged)
-            watch(tally, *progress)
+        for items in batches:
+            rows = store.append([item.feedback for item in items])
+            for row, item in zip(rows, items, strict=True):
+                tally.add(row, judged=not item.replay)
+            show_progress()
             # not earlier: one failure among the first few rows is a large share
             if tally.rows >= MIN_ROWS and failing():
                 break
@@ -313,11 +314,11 @@ def progress_bar() -> Iterator[Watch]:
     columns = ("rows", MofNCompleteColumn(), "{task.fields[counts]}", TimeRemainingColumn())
     display = Progress(*columns, console=Console(stderr=True))
 
-    def watch(tally: Tally, total: int, totals: Totals | None) -> None:
+    def watch(tally: Tally, total: int, cost: Cost | None) -> None:
         counts = f"{tally.failed} failed"
-        if totals:
-            counts += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
-            counts += f" {(totals.tokens_in + totals.tokens_out) / 1000:,.0f}k tokens"
+        if cost:
+            counts += f" · {cost.calls:,} calls, {cost.cached:,} cached,"
+            counts += f" {(cost.tokens_in + cost.tokens_out) / 1000:,.0f}k tokens"
         if not display.tasks:  # not earlier: an error would leave an empty line
             display.add_task("rows", total=total, counts=counts)
             display.start()

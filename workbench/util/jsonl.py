@@ -6,6 +6,7 @@ JSON object is an error, whose message has the line's number.
 """
 
 import contextlib
+import hashlib
 import json
 import math
 import os
@@ -134,6 +135,11 @@ def encode(row: JsonMapping) -> bytes:
     """
     # ASCII, because text may contain a lone surrogate from a cut byte sequence
     return json.dumps(row, allow_nan=False).encode() + b"\n"
+
+
+def json_digest(value: object, digits: int = 12) -> str:
+    """Return the first `digits` hexadecimal digits of the SHA-256 of a value as JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:digits]
 
 
 def unique_keys(pairs: Sequence[tuple[str, object]]) -> JsonObject:
