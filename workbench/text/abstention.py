@@ -5,7 +5,7 @@ closed world. A phrase must match a whole clause. Case, diacritics and contracti
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
 from workbench.text.names import groups, lines
@@ -16,24 +16,11 @@ INVALID_QUESTION = "invalid question"
 Find = Callable[[str, int], "re.Match[str] | None"]  # match a phrase at a position
 Clauses = list[tuple[bool, str]]  # (whether a phrase matches, text)
 
-
-def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
-    """Return the phrases of each language that decline to answer.
-
-    With `invalid`, return the phrases that call the question invalid. The data files mark these
-    with "!".
-    """
-    return {
-        language: tuple(
-            line.removeprefix("! ")
-            for line in lines(f"abstentions.{language}.txt")
-            if line.startswith("!") is invalid
-        )
-        for language in "en zh es de fr it pt nl ru ja ko l2".split()
-    }
-
-
-ABSTENTIONS, INVALID = _phrases(invalid=False), _phrases(invalid=True)
+_LANGUAGES = "en zh es de fr it pt nl ru ja ko l2".split()
+_PHRASES = [line for language in _LANGUAGES for line in lines(f"abstentions.{language}.txt")]
+# the files mark the phrases that call the question invalid with "!"
+ABSTENTIONS = [line for line in _PHRASES if not line.startswith("!")]
+INVALID = [line.removeprefix("! ") for line in _PHRASES if line.startswith("!")]
 _GROUPS = groups("clauses.txt")
 _HEDGES, _TURNS = _GROUPS["hedges"], _GROUPS["turns"]
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
@@ -205,9 +192,9 @@ def _classify(clause: str, phrases: Find) -> Clauses:
         _GIVEN.match(rest) and not all(_SPEAKER.match(part) for _, part in parts)
     ):
         return clauses + parts
-    return (
-        clauses if _REASONS.match(rest) and not _NAMED.search(rest) else [*clauses, (False, rest)]
-    )
+    if _REASONS.match(rest) and not _NAMED.search(rest):
+        return clauses
+    return [*clauses, (False, rest)]
 
 
 def without_courtesies(answer: str) -> str:
@@ -227,10 +214,9 @@ def without_courtesies(answer: str) -> str:
 def _finder(invalid: bool) -> Find:
     """Return a function that matches the phrases at a position of a text.
 
-    The text must be canonical and in lower case. For `invalid`, see `_phrases`.
+    The text must be canonical and in lower case. The phrases are `INVALID` or `ABSTENTIONS`.
     """
-    languages = (INVALID if invalid else ABSTENTIONS).values()
-    phrases = [phrase for phrases in languages for phrase in phrases]
+    phrases = INVALID if invalid else ABSTENTIONS
     begins = [_compiled(phrase) for phrase in phrases if phrase[0] != "…"]
     inside = [_compiled(phrase) for phrase in phrases if phrase[0] == "…"]
     latin = "|".join(pattern for pattern in inside if pattern.isascii())

@@ -17,7 +17,6 @@ from workbench.text.gold import (
     VERB,
     WORDS,
     Gold,
-    is_letter,
     is_mention,
     is_number,
     split,
@@ -121,7 +120,8 @@ class Sentence:
             return _SEPARATORS[text]
         if text in gold.known - GRAMMAR:
             return "question"
-        if text in CLASS and not is_letter(token):
+        letter = token.name and len(text) == 1 and text not in "ai"  # of "Vitamin E"
+        if text in CLASS and not letter:
             before = self.classes[-1] if i else ""
             along = before == "joiner" or (text == "with" and before in ("gold", "comma"))
             return "joiner" if along and CLASS[text] == "preposition" else CLASS[text]
