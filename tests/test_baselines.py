@@ -55,6 +55,8 @@ def test_defaults_are_the_papers() -> None:
 
 def test_gold_answers_are_said_as_the_prompt_asks_for_them() -> None:
     assert phrase(Question("q", "Where?"), "Oslo") == "Oslo."
+    formed = "<think>By the sea.</think><answer>Oslo</answer>"
+    assert phrase(Question("q", "Where?"), formed) == formed
     assert phrase(Question("q", "Where?", system=r"Answer in \boxed{}."), "Oslo") == r"\boxed{Oslo}"
 
 

@@ -56,11 +56,12 @@ class Picked(Generic[Row]):
 def phrase(question: Question, answer: str) -> str:
     r"""Return an answer in the form that the question's system prompt asks for.
 
-    `'Paris'` → `'\boxed{Paris}'` if the system prompt mentions `\boxed`, otherwise `'Paris.'`.
+    `'Paris'` → `'\boxed{Paris}'` if the system prompt mentions `\boxed`, otherwise `'Paris.'`. An
+    answer that ends in a mark of punctuation or a tag ("</answer>") gets no period.
     """
     if r"\boxed" in question.system:
         return rf"\boxed{{{answer}}}"
-    return answer if answer.endswith((".", "!", "?")) else f"{answer}."
+    return answer if answer.endswith((".", "!", "?", ">")) else f"{answer}."
 
 
 def none_correct(samples: Sequence[Feedback]) -> bool:
