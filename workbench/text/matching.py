@@ -29,11 +29,12 @@ _SAYS_WRONG = re.compile(
     r"(?i)\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|wrong"
     r"|incorrect|false|ruled out|rejected|refuted|disproved|debunked)\b"
 )
-_CONCEDED = re.compile(  # beliefs of other people, and concessions before the answer
+_CONCEDED = re.compile(  # beliefs of other people, and concessions
     r"(?i)(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
     r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely"
     r"|mistakenly)\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed"
-    r"|assumed)\b[^.;:?!\n]*?,? but (?!maybe|perhaps|possibly)"
+    r"|assumed)\b[^.;:?!\n]*?,? but (?!maybe|perhaps|possibly)|,? (?:although|though|but) (?:many"
+    r"|most|some|people|it is (?:often|commonly))\b[^.;:\n]*"
 )
 _SIGNS = re.compile(  # a bound, a formula, a compound unit or a price
     r"(?i)[≠<>≤≥±×÷*/^~+√=#]\s*-?\d|\d\s*(?:[≠<>≤≥±×÷*/^+=‰²³]|\w+(?:/\w|[²³]))|\bno\.\s*\d"
@@ -161,7 +162,9 @@ def _single(answer: str, gold: Gold, known: str) -> float:
     if any(match[0].lower() not in known for match in doubtful):
         return 0.0
     words = [token for token in tokenise(answer) if token.text not in (",", ".", ":")]
-    if [*map(is_mention, gold.mask(words))] == [True]:
+    joined = "".join(words_of(words))
+    respaced = len(joined) > 5 and joined.isalpha() and joined in map("".join, gold.forms)
+    if respaced or [*map(is_mention, gold.mask(words))] == [True]:  # "Di Caprio" for "DiCaprio"
         return SURE
     asked = (tokenise(question) for question in _QUESTIONS.findall(answer))
     asks = any(map(is_mention, (token for tokens in asked for token in gold.mask(tokens))))
