@@ -35,7 +35,7 @@ NOT_RUN = "*Not run yet.*"
 WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
 RULES, BARE = ("as it is", "without rules"), "without rules"
 MEANINGS = {
-    "0.99": "is a gold answer or a form of it, such as its acronym",
+    "0.99": "equals a gold answer, after normalisation",
     "0.97": "states a gold answer",
     "0.3": "names a gold answer but may not state it; counts as wrong",
     "0.15": "shares a word with a gold answer; counts as wrong",

@@ -269,7 +269,8 @@ def plan(
     *before, last = (
         read_training(f"{method}.{name}", part, prompt, shape, size) for name, part in used.items()
     )
-    last, rows = replace(last, models=final.resident_models), default_rows(shape.parameters)
+    models = final.resident_models if last.at_once else 0  # they score sampled responses only
+    last, rows = replace(last, models=models), default_rows(shape.parameters)
     new = max(scale.longest, last.scored if last.at_once else 0)
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(

@@ -17,6 +17,7 @@ from workbench.text.gold import (
     VERB,
     WORDS,
     Gold,
+    is_letter,
     is_mention,
     is_number,
     split,
@@ -85,7 +86,7 @@ def states(tokens: Sequence[Token], gold: Gold) -> bool:
     stating = sentences[at]
     known = gold.known.union(stating.texts)
     return (
-        not any(one.candidates(stating) - known for one in sentences[:at])
+        not any(one.is_phrase() or one.candidates(stating) - known for one in sentences[:at])
         and stating.states()
         and not any(later.retracts(stating) for later in sentences[at + 1 :])
     )
@@ -120,8 +121,7 @@ class Sentence:
             return _SEPARATORS[text]
         if text in gold.known - GRAMMAR:
             return "question"
-        letter = token.name and len(text) == 1 and text not in "ai"  # of "Vitamin E"
-        if text in CLASS and not letter:
+        if text in CLASS and not is_letter(token):
             before = self.classes[-1] if i else ""
             along = before == "joiner" or (text == "with" and before in ("gold", "comma"))
             return "joiner" if along and CLASS[text] == "preposition" else CLASS[text]
@@ -166,6 +166,7 @@ class Sentence:
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}
             return set(filter(is_number, numbers)) - self.gold.known
+        # nouns count if the gold answer is in lower case, or if there are no function words
         small = not self.gold.named or (stating and not stating.tokens[stating.places[0]].name)
         wanted = {"name", "noun", "kin"} if small or GRAMMAR.isdisjoint(self.texts) else {"name"}
         return {
@@ -352,17 +353,19 @@ class Sentence:
         known = {*stating.texts} - GRAMMAR
         rivals = self.candidates(stating) - known
         frame = stating.texts[: stating.places[0]]
-        changes = WORDS["revision"] | WORDS["hedge"] | WORDS["or"] | {"another"}
-        if not rivals:
-            return False
         if (
-            not changes.isdisjoint(texts)
-            or texts[0] in known  # the same subject again
-            or (frame and texts[: len(frame)] == frame)  # the same words before the candidate
-            or not rivals.isdisjoint(gold.question)  # the other alternative of the question
-            or not ({*texts} - rivals - GRAMMAR or self.has("be auxiliary"))  # "Or Lomar."
+            not rivals
+            or not (
+                WORDS["revision"].union(WORDS["hedge"], WORDS["or"], ["another"]).isdisjoint(texts)
+                and ({*texts} - rivals - GRAMMAR or self.has("be auxiliary"))  # not "Or Lomar."
+                and texts[0] not in known  # the same subject again
+                and not (
+                    frame and texts[: len(frame)] == frame
+                )  # the same words before the candidate
+                and rivals.isdisjoint(gold.question)  # the other alternative of the question
+            )
         ):
-            return True
+            return bool(rivals)
         dated = gold.number and not frame and self.classes[0] == "pronoun"
         bare = gold.number or not self.has("noun verb")
         return dated or any(
