@@ -64,8 +64,11 @@ JUDGED = (
 ARMS = {
     "truthrl_real": REAL,
     "truthrl_gpu": REAL,
+    "truthrl_smollm2": REAL,
+    "truthrl_smollm2_cold": REAL,
     "rlfh_real": JUDGED,
     "rlfh_real_guarded": JUDGED,
+    "rlfh_smollm2": JUDGED,
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,

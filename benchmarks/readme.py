@@ -335,8 +335,11 @@ def truth_arms(found: dict) -> str:
 METHODS = (
     "truthrl_real",
     "truthrl_gpu",
+    "truthrl_smollm2",
+    "truthrl_smollm2_cold",
     "rlfh_real",
     "rlfh_real_guarded",
+    "rlfh_smollm2",
     "rlfh",
     "rlfh_sweep",
     "knowrl",
@@ -395,11 +398,12 @@ def findings_hours() -> str:
         for run in json.loads(file.read_text()).get("runs", [])
         if isinstance(run, dict) and {"hash", "seconds"} <= run.keys()
     }
-    real = [seconds for seconds, study in runs.values() if "real" in study or "gpu" in study]
+    marks = ("real", "gpu", "smollm2")
+    real = [seconds for seconds, study in runs.values() if any(mark in study for mark in marks)]
     hours = sum(seconds for seconds, _ in runs.values()) / 3600
     return (
         f"The stored findings took {len(runs)} trainings and {hours:.1f} hours, of which"
-        f" {sum(real) / 3600:.1f} hours train language models of 0.5 billion parameters."
+        f" {sum(real) / 3600:.1f} hours train language models of .1 and .5 billion parameters."
     )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 START = "start"
 RESAMPLES = 2000
+FEWEST = 5  # questions with a value; a bootstrap over fewer says nothing
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -151,7 +152,8 @@ def check(
 
     A contrast gets `{value, low, high, of, minus, n, seeds}` and a `result`. It holds if its value
     is at least `least` and the 95 % interval is above 0 (above `least` if that is below 0). It
-    fails if the interval is below `least`. Otherwise it is unclear. A finding holds if all of its
+    fails if the interval is below `least`. Otherwise, and with fewer than `FEWEST` questions, it is
+    unclear. A finding holds if all of its
     contrasts hold, and fails if one fails. It is "not run" if an arm was not run.
     """
     checked = []
@@ -208,7 +210,8 @@ def effect(
     found |= {"value": value, "low": low, "high": high, "mean_of": of, "mean_minus": minus}
     holds = value >= contrast.least and low > min(contrast.least, 0.0)
     result = "holds" if holds else "fails" if high < contrast.least else "unclear"
-    return {**found, "n": int(kept.sum()), "result": result}
+    n = int(kept.sum())
+    return {**found, "n": n, "result": result if n >= FEWEST else "unclear"}
 
 
 def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:

@@ -36,8 +36,11 @@ RUNS = Path("runs") / "scorecard"
 REAL = (
     "truthrl_real",
     "truthrl_gpu",
+    "truthrl_smollm2",
+    "truthrl_smollm2_cold",
     "rlfh_real",
     "rlfh_real_guarded",
+    "rlfh_smollm2",
 )  # with a model that the user names
 VERDICTS = ("holds", "fails", "unclear", "not run")
 NOT_RUN = VERDICTS[-1]
@@ -66,6 +69,9 @@ STUDIES = (
     Study("rlfh_real_guarded", "RLFH", "After circular claims are refused"),
     Study("truthrl_real", "TruthRL", "TruthRL on a real language model"),
     Study("truthrl_gpu", "TruthRL", "TruthRL on a real language model, on a GPU"),
+    Study("truthrl_smollm2", "TruthRL", "TruthRL on a smaller real model"),
+    Study("truthrl_smollm2_cold", "TruthRL", "Without R-Tuning first"),
+    Study("rlfh_smollm2", "RLFH", "RLFH on a smaller real model"),
     Study("forag", "FoRAG", "FoRAG"),
     Study("klcf", "KLCF", "KLCF"),
     Study("klcf_sweep", "KLCF", "Variants: one seed each"),

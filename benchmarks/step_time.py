@@ -11,7 +11,8 @@ All parts but `real` train on RLFH's biographies on the tiny bench. The learning
 - `ppo`: PPO and GRPO with as many rollouts, in turns.
 - `memory`: memory of the process over 200 steps.
 - `real`: as `claims`, on a language model from `--policy FOLDER`, with real facts, the local
-  verifier and 32 rollouts of at most 64 tokens; also the peak memory of this process.
+  verifier and 32 rollouts of at most 64 tokens; also the peak memory of this process, once
+  with gradient checkpointing (the default), once without.
 
     python benchmarks/step_time.py --parts real --rounds 3 --policy models/smollm2
 """
@@ -186,20 +187,27 @@ def real(rounds: int, policy: Path | None) -> dict[str, Any]:
         "rlfh.kinds=long_form",
         "rlfh.grpo.temperature=0.7",
         "rlfh.grpo.micro_batch=16",
-        "rlfh.grpo.gradient_checkpointing=no",
         "rlfh.grpo.lora_r=16",
     ]
-    config = scaled(RLFH.configure("small", changes), prompts_per_step=8, group_size=4)
     STILL.update(prompts_per_step=8, group_size=4)
-    seconds = steps(
-        RLFH.grader(config, place.checks), 2 * rounds, EveryOther, config=config, place=place
-    )
+
+    def measured(count: int, *own: str) -> tuple[list[float], int]:
+        """Return the seconds of `count` steps, and the peak memory so far in MB."""
+        config = scaled(RLFH.configure("small", [*changes, *own]), prompts_per_step=8, group_size=4)
+        grade = RLFH.grader(config, place.checks)
+        seconds = steps(grade, count, EveryOther, config=config, place=place)
+        return seconds, round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+    # first with gradient checkpointing, the default: the peak of a process never falls
+    _, recomputing = measured(0)
+    seconds, keeping = measured(2 * rounds, "rlfh.grpo.gradient_checkpointing=no")
     return {
         "policy": policy.name,
         "rollouts": 32,
         "tokens": STILL["max_new_tokens"],
         **alternated(seconds, ("claims_s", "constant_s")),
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mb": keeping,
+        "peak_mb_recomputing": recomputing,
     }
 
 

@@ -115,6 +115,14 @@ def test_a_finding_holds_or_fails_by_its_least_effect(
     assert found["result"] == result and found["contrasts"][0]["value"] == gain
 
 
+def test_too_few_questions_decide_nothing() -> None:
+    contrast = Contrast("factscore_on_subject", "ppo")
+    answers = arms([many(2)[:4]], many(1, 1)[:4])
+    assert effect(contrast, answers)["low"] == 0.5
+    assert effect(contrast, answers)["result"] == "unclear"
+    assert effect(contrast, arms([many(2)[:5]], many(1, 1)))["result"] == "holds"
+
+
 def test_a_margin_below_zero_asks_that_little_is_lost() -> None:
     """20 points fewer accurate answers fail a margin of 5, none lost hold it."""
     same = [Answered(Row("r", str(n), "no_claims", outcome="correct")) for n in range(40)]
