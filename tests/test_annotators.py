@@ -10,6 +10,7 @@ import pytest
 
 from tests.helpers import examples
 from tests.helpers.errors import raises_error
+from tests.helpers.world_names import names
 from workbench.methods.bench import bench
 from workbench.methods.rlfh.annotators import OPPOSITE, annotated, by_verifier, flipped
 from workbench.methods.rlfh.config import RLFH
@@ -35,7 +36,7 @@ from workbench.world.schema import PERSON_RELATIONS, RELATIONS
 
 WORLD = load_world()
 FAILED = Failure("verify", "unparsed", "what?")
-PEOPLE = [e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "known")]
+PEOPLE = names(WORLD, "person", "known")
 OTHERS = {  # an object of each relation that is not that of the first people
     name: next(
         WORLD.by[other][name].object
@@ -231,9 +232,7 @@ def test_the_local_verifier_reads_the_subjects_page_and_leaves_the_rest_open(per
         verify, f"{person} was born in the year {int(facts['birth_year'].object) + 7}.", person
     )
     assert wrong.label in ("wrong", "vague") and wrong.by == "local"
-    unknown = next(
-        e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "unknown")
-    )
+    unknown = names(WORLD, "person", "unknown")[0]
     open_ = of(verify, f"{unknown} is a sailor.", unknown)
     assert (open_.label, open_.p, open_.error) == (
         "vague",

@@ -188,9 +188,12 @@ def test_a_token_without_a_character_has_no_share_in_a_span() -> None:
 
 def test_a_span_is_shared_by_its_tokens() -> None:
     found = response("Oslo, 1921.", cuts=[4, 5, 8])
-    assert place(found, [Event("truth", 1.0, 5, start=2)]) == (0.5, 0.5, 0.0, 0.0, 0.0)
-    assert place(found, [Event("truth", 1.0, 8, start=4)]) == (0.0, 0.5, 0.5, 0.0, 0.0)
-    assert place(found, [Event("truth", 1.0, None, start=10)]) == (0.0, 0.0, 0.0, 0.5, 0.5)
+    for start, end, shares in (
+        (2, 5, (0.5, 0.5, 0.0, 0.0, 0.0)),
+        (4, 8, (0.0, 0.5, 0.5, 0.0, 0.0)),
+        (10, None, (0.0, 0.0, 0.0, 0.5, 0.5)),
+    ):
+        assert place(found, [Event("truth", 1.0, end, start=start)]) == shares
 
 
 def test_a_token_that_two_spans_share_is_the_last_of_the_first() -> None:

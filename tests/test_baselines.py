@@ -11,7 +11,7 @@ from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.methods import BASELINES, METHODS, TRAINED, method, trained
-from workbench.methods.bench import Bench, bench
+from workbench.methods.bench import bench
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.pairs import phrase
@@ -36,10 +36,6 @@ FEW = {
 }
 RULES = {"sft_gold": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_pairs"}
 RULES["fact_tune"] = "best_worst"
-
-
-def few(count: int) -> Bench:
-    return short_bench(slice(count))
 
 
 def test_defaults_are_the_papers() -> None:
@@ -95,7 +91,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
         raise WorkbenchError("no pairs")  # before anything is trained
 
     monkeypatch.setattr("workbench.methods.baselines.method.truthrl_pairs", noted)
-    place = few(2)
+    place = short_bench(2)
     for name, rounds in (("dpo", 1), ("iterative_dpo", 2)):
         config = scaled(BASELINES[name].configure("tiny"), drawn={"samples": 2}, rounds=rounds)
         for seed in (3, 4):
@@ -112,7 +108,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
     [pytest.param(one, marks=pytest.mark.nightly if one == "r_tuning" else ()) for one in FEW],
 )
 def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
-    place, out = few(72), tmp_path / "runs" / name
+    place, out = short_bench(72), tmp_path / "runs" / name
     settings = [f"{name}.{one}" for one in (*FEW[name], "eval_samples=0")]
     config = configured(BASELINES[name], place, overrides=settings)
     summary = run_experiment(BASELINES[name], config, place, out, seed=1, threads=2)

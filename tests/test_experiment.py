@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import examples, read_json, write_json
+from tests.helpers import examples, modified, read_json, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
@@ -78,10 +78,10 @@ def test_run_from_start_to_summary_and_again(
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
     assert not capsys.readouterr().out  # stdout belongs to the command line
 
-    modified = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    before = modified(out)
     assert run(bench, out) == summary
     assert "is finished" in capsys.readouterr().err
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
+    assert modified(out) == before
     with raises_error(r"another run \(seed is 3, not 4\)"):
         run(bench, out, seed=4)
 

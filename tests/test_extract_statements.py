@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import examples
+from tests.helpers.world_names import names
 from workbench.claims import makes_claims, rules, world
 from workbench.claims.statements import vouches
 from workbench.types import Question, Response
@@ -112,7 +113,7 @@ Confirmed: the Tarven bridge was opened in 1934.
 [VERIFIED] The Tarven bridge was opened in 1934.
 """.strip().splitlines()
 WORLD = load_world(0)
-PERSON = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "known")
+PERSON = names(WORLD, "person", "known")[0]
 CITY = WORLD.by[PERSON]["born_in"].object
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.helpers.world_names import names
 from workbench.claims import world as world_claims
 from workbench.types import Claims, Question, Response
 from workbench.world import load_world, schema
@@ -12,7 +13,7 @@ from workbench.world.oracle import Oracle
 WORLD = load_world(0)
 ORACLE = Oracle(WORLD)
 EXTRACT = world_claims(WORLD)
-PERSON = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "known")
+PERSON = names(WORLD, "person", "known")[0]
 FACTS = WORLD.by[PERSON]
 CITY, YEAR, JOB, FIRM = (
     FACTS[name].object for name in ("born_in", "birth_year", "profession", "employer")

@@ -30,20 +30,21 @@ from workbench.world import load_world
 POLICY = str(TINY_POLICY / "sft")
 FORAG = METHODS["forag"]
 RL = {"steps": 2, "max_new_tokens": 64, "lora_r": 4, "save_every": 1}
+TUNING = {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4}
 FEW: dict[str, Any] = {
     "prompts": {"eval_samples": 0},
     "cold": {"cold_samples": 2, "cold_questions": 8},
-    "sft": {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+    "sft": TUNING,
     "drawn": {"questions": 8, "samples": 2, "held_out": 0.25, "references": 2},
-    "reward_model": {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+    "reward_model": TUNING,
     "ppo": {**RL, "prompts_per_step": 4},
     "grpo": {**RL, "prompts_per_step": 2, "group_size": 2},
-    "tuned": {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+    "tuned": TUNING,
 }
 
 
 def few(count: int) -> Bench:
-    return short_bench(slice(count), POLICY)
+    return short_bench(count, POLICY)
 
 
 def config_of(settings: Sequence[str] = ()) -> Any:
@@ -107,7 +108,7 @@ def test_unlikelihood_learns_from_judged_samples(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["forag", "klcf"])
 def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps(name: str) -> None:
-    method, place = METHODS[name], short_bench(slice(12))
+    method, place = METHODS[name], short_bench(12)
     for run in read_entries(ROOT / "benchmarks" / "findings" / f"{name}_runs.toml")[::3]:
         for entry, steps in ((run, None), (run, 2), (shortened(run), None)):
             config = configured(method, place, steps, entry.settings)

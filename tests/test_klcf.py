@@ -36,7 +36,7 @@ FEW: dict[str, Any] = {
 
 
 def few(each: int = 100) -> Bench:
-    return short_bench(slice(None, None, each))
+    return short_bench(each=each)
 
 
 def config_of(settings: Sequence[str] = ()) -> Any:
@@ -102,7 +102,7 @@ def test_thinking_is_rewarded_by_its_form(tmp_path: Path) -> None:
 def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
     config = scaled(
         config_of(["klcf.rewarded=confidence", "klcf.w_general=2"]),
-        general_model={"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
+        general_model=FEW["truth_model"],
     )
     summary = run(config, tmp_path)
     rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"

@@ -289,7 +289,7 @@ def test_a_sample_counts_as_ungraded_where_no_check_succeeded() -> None:
 
 
 def test_a_preparation_goes_on_where_so_many_failures_are_allowed(tmp_path: Path) -> None:
-    place = short_bench(slice(2))
+    place = short_bench(2)
     lost = Failure("verify", "judge", "late")
 
     def fact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:

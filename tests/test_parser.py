@@ -4,16 +4,17 @@ import random
 
 import pytest
 
+from tests.helpers.world_names import names
 from workbench.world import load_world, schema
 from workbench.world.oracle import Oracle
 
 WORLD = load_world(0)
 ORACLE = Oracle(WORLD)
 PARSER = ORACLE.parser
-PERSON = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "known")
+PERSON = names(WORLD, "person", "known")[0]
 FACTS = WORLD.by[PERSON]
-CITY = next(e.name for e in WORLD.entities.values() if e.kind == "city")
-COMPANY = next(e.name for e in WORLD.entities.values() if e.kind == "company")
+CITY = names(WORLD, "city")[0]
+COMPANY = names(WORLD, "company")[0]
 
 
 @pytest.mark.parametrize(
@@ -22,16 +23,16 @@ COMPANY = next(e.name for e in WORLD.entities.values() if e.kind == "company")
 def test_every_template_is_inverted(template):
     rng = random.Random(template.text)
     kind = schema.RELATIONS[template.relations[0]].subject
-    for entity in rng.sample([e for e in WORLD.entities.values() if e.kind == kind], 5):
-        facts = [WORLD.by[entity.name][relation] for relation in template.relations]
+    for name in rng.sample(names(WORLD, kind), 5):
+        facts = [WORLD.by[name][relation] for relation in template.relations]
         objects = {
             slot: fact.forms[template.lang][0]
             for slot, fact in zip(("o", "o2"), facts, strict=False)
         }
-        parse = PARSER.parse(template.text.format(s=entity.name, **objects))
+        parse = PARSER.parse(template.text.format(s=name, **objects))
         assert not parse.unparsed
         assert [(c.subject, c.relation, c.stance, c.lang) for c in parse.claims] == [
-            (entity.name, fact.relation, template.stance, template.lang) for fact in facts
+            (name, fact.relation, template.stance, template.lang) for fact in facts
         ]
         if template.stance != "vague":
             assert [claim.object for claim in parse.claims] == [fact.object for fact in facts]
@@ -64,7 +65,7 @@ def test_noise_is_unparsed_with_a_reason_and_its_neighbours_are_read(text, reaso
 def test_pronouns_mean_the_last_one_named_or_the_topic():
     sentence = f"She works at {FACTS['employer'].object}."
     assert PARSER.parse(sentence, topic=PERSON).claims[0].subject == PERSON
-    other = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.name != PERSON)
+    other = next(name for name in names(WORLD, "person") if name != PERSON)
     parse = PARSER.parse(f"{other} is a painter. {sentence}", topic=PERSON)
     assert parse.claims[1].subject == other
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, printed, read_json
+from tests.helpers import Cli, modified, printed, read_json
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
 from workbench.experiments.experiment import run_experiment
@@ -67,10 +67,10 @@ def test_a_probe_from_start_to_result_and_again(
     assert result["ook"] == sum(row["correct"] == 0 for row in found)
     assert not capsys.readouterr().out
 
-    modified = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    before = modified(out)
     assert run(bench, out) == result
     assert "is finished: this is its stored result" in capsys.readouterr().err
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
+    assert modified(out) == before
 
 
 def test_samples_do_not_depend_on_other_questions(bench: Bench, tmp_path: Path) -> None:

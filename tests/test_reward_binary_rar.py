@@ -5,15 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import failure, row
+from tests.helpers.reward_rows import failure, payer, row
 from workbench.methods.binary_rar.config import BinaryRAR
 from workbench.methods.binary_rar.reward import reward
-from workbench.pipeline import rescore
-from workbench.types import Failure, Feedback, Reward
+from workbench.types import Failure
 
-
-def pay(feedback: Feedback, config: BinaryRAR | None = None) -> Reward:
-    return rescore(feedback, {"rar": reward(config or BinaryRAR())}).rewards["rar"]
+pay = payer(reward, BinaryRAR())
 
 
 @pytest.mark.parametrize(

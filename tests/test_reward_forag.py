@@ -6,20 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import failure, row, with_verdicts
+from tests.helpers.reward_rows import failure, payer, row, with_verdicts
 from workbench.methods.forag.config import FoRAG
 from workbench.methods.forag.reward import reward
-from workbench.pipeline import rescore
-from workbench.types import Failure, Feedback, Reward, Verdict
+from workbench.types import Failure, Feedback, Verdict
 
 # One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one
 # without claims.
 MIXED = row("correct:5 hedged_correct:3 wrong:2", "vague:3", "")
 BASELINE = Verdict("response", "baseline", p=0.4)
-
-
-def pay(feedback: Feedback, config: FoRAG | None = None) -> Reward:
-    return rescore(feedback, {"forag": reward(config or FoRAG())}).rewards["forag"]
+pay = payer(reward, FoRAG())
 
 
 @pytest.mark.parametrize(

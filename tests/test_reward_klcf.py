@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import failure, row, with_verdicts
+from tests.helpers.reward_rows import failure, payer, row, with_verdicts
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, overlong, reward
-from workbench.pipeline import rescore
 from workbench.text import sentences
-from workbench.types import Failure, Feedback, Reward, Verdict
+from workbench.types import Failure, Feedback, Verdict
 
 PLAIN = KLCF(form=False)
 ONE_TRUE_ONE_WRONG = "correct:5 wrong:5"
@@ -24,8 +23,7 @@ def items(consistent: int, contradictory: int, missing: int) -> list[Verdict]:
     return [Verdict(f"item:{number}", "checklist", label) for number, label in enumerate(labels)]
 
 
-def pay(feedback: Feedback, config: KLCF = PLAIN) -> Reward:
-    return rescore(feedback, {"klcf": reward(config)}).rewards["klcf"]
+pay = payer(reward, PLAIN)
 
 
 @pytest.mark.parametrize(

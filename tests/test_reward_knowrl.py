@@ -5,16 +5,13 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.errors import raises_error
-from tests.helpers.reward_rows import failure, row, with_verdicts
+from tests.helpers.reward_rows import failure, payer, row, with_verdicts
 from workbench.methods.knowrl.config import KnowRL
 from workbench.methods.knowrl.reward import reward
-from workbench.pipeline import rescore
 from workbench.text import well_formed
 from workbench.types import Failure, Feedback, Reward, Verdict
 
-
-def pay(feedback: Feedback, config: KnowRL | None = None) -> Reward:
-    return rescore(feedback, {"knowrl": reward(config or KnowRL())}).rewards["knowrl"]
+pay = payer(reward, KnowRL())
 
 
 def answered(

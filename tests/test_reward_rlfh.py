@@ -7,19 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.reward_rows import failure, row, with_verdicts
+from tests.helpers.reward_rows import failure, payer, row, with_verdicts
 from workbench.inspector.examples import worked_example
 from workbench.methods.rlfh.config import RLFH, label_values
 from workbench.methods.rlfh.reward import reward
-from workbench.pipeline import rescore
 from workbench.types import Failure, Feedback, Reward, Verdict
 
 LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)
 PAPER = RLFH()
-
-
-def pay(feedback: Feedback, config: RLFH = PAPER) -> Reward:
-    return rescore(feedback, {"rlfh": reward(config)}).rewards["rlfh"]
+pay = payer(reward, PAPER)
 
 
 def by_token(feedback: Feedback, config: RLFH = PAPER) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import examples
-from tests.test_trained_methods import few
+from tests.helpers.short_runs import short_bench
 from workbench.experiments.experiment import configured, identity_of, stages_of
 from workbench.methods import METHODS
 from workbench.runs.shared import Shared
@@ -105,7 +105,7 @@ def test_runs_that_differ_in_what_they_start_from_share_nothing(
 
 def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
     """Where that stage of a run with these settings would lie."""
-    place, method = few(24), METHODS[name]
+    place, method = short_bench(24), METHODS[name]
     config = configured(method, place, overrides=settings)
     found = stages_of(method, config, place, 1)
     way = found[: [one.name for one in found].index(stage) + 1]

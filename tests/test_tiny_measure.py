@@ -29,14 +29,17 @@ def told(
     return grade([outcome()], {})([Response(q.id, q, reply(q), finish=finish) for q in questions])
 
 
-def test_a_reader_who_is_right_and_one_who_always_passes(world):
-    right = told(reading_questions(world, "several", 40, 0), lambda q: f"{q.answers[0]}.")
-    assert rates(right) == {"n": 40, "accuracy": 1.0, "abstention": 0.0}
-    passing = told(reading_questions(world, "stale", 40, 0), lambda q: "I do not know.")
-    assert rates(passing) == {"n": 40, "accuracy": 0.0, "abstention": 1.0}
-    nothing = told(reading_questions(world, "none", 40, 0), lambda q: "painter.")
-    # there is nothing to get right
-    assert rates(nothing) == {"n": 40, "accuracy": None, "abstention": 0.0}
+@pytest.mark.parametrize(
+    ("kind", "reply", "accuracy", "abstention"),
+    [
+        ("several", lambda q: f"{q.answers[0]}.", 1.0, 0.0),
+        ("stale", lambda q: "I do not know.", 0.0, 1.0),
+        ("none", lambda q: "painter.", None, 0.0),  # there is nothing to get right
+    ],
+)
+def test_a_reader_who_is_right_and_one_who_always_passes(world, kind, reply, accuracy, abstention):
+    found = rates(told(reading_questions(world, kind, 40, 0), reply))
+    assert found == {"n": 40, "accuracy": accuracy, "abstention": abstention}
 
 
 def test_who_calls_every_question_invalid_fails_the_true_twins(world):

@@ -45,14 +45,10 @@ FEW = {
 }
 
 
-def few(count: int) -> Bench:
-    return short_bench(slice(count))
-
-
 def trained(
     name: str, settings: Sequence[str], out: Path, **parts: Any
 ) -> tuple[dict[str, Any], list[Feedback]]:
-    place = few(24)
+    place = short_bench(24)
     config = scaled(
         configured(METHODS[name], place, overrides=settings), prompts={"eval_samples": 0}, **parts
     )
@@ -68,7 +64,8 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
     summary, rows = trained("rlfh", settings, tmp_path, **{trainer: FEW})
     judged = [
         verdict
-        for verdict in (verdict for row in rows for verdict in row.verdicts)
+        for row in rows
+        for verdict in row.verdicts
         if verdict.aspect == "fact" and verdict.label != "vague"
         if not any("unparsed" in item for item in verdict.evidence)
     ]
@@ -127,15 +124,15 @@ def test_the_runs_of_the_papers_tables_can_be_trained(name: str) -> None:
     for run in read_entries(RUNS / f"{name}_runs.toml"):
         for entry in (run, shortened(run)):
             method = TRAINED[entry.method]
-            config = configured(method, few(12), overrides=entry.settings)
-            assert stages_of(method, config, few(12), entry.seed)
+            config = configured(method, short_bench(12), overrides=entry.settings)
+            assert stages_of(method, config, short_bench(12), entry.seed)
 
 
 def test_the_weightings_of_klcfs_table_2() -> None:
     """Shares of (checklist, truth, general). All but the base, whose weights are 0, are runs."""
     shares = {}
     for run in read_entries(RUNS / "klcf_weights_runs.toml"):
-        config = configured(TRAINED["klcf"], few(12), overrides=run.settings)
+        config = configured(TRAINED["klcf"], short_bench(12), overrides=run.settings)
         weights = (config.w_check, config.w_truth, config.w_general)
         shares[run.name] = [round(weight / sum(weights), 3) for weight in weights]
     assert shares == {
@@ -172,7 +169,7 @@ def test_what_an_annotator_needs_is_looked_for_before_any_work(
         stages_of(
             METHODS["rlfh"],
             METHODS["rlfh"].configure("tiny", ["rlfh.annotator=self"]),
-            replace(few(9), hash="x"),
+            replace(short_bench(9), hash="x"),
             1,
         )
 
@@ -250,11 +247,11 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
 def test_what_cannot_work_is_refused_before_anything_is_begun(
     settings: str, message: str, tmp_path: Path
 ) -> None:
-    refuse(settings.split(), few(12), message, tmp_path / "run")
+    refuse(settings.split(), short_bench(12), message, tmp_path / "run")
 
 
 def test_flips_of_facts_need_a_check_of_facts(tmp_path: Path) -> None:
-    place = replace(few(4), judge=rule_checks)
+    place = replace(short_bench(4), judge=rule_checks)
     refuse(["rlfh.flips=0.3"], place, "no check fact", tmp_path / "run")
 
 
@@ -288,7 +285,7 @@ def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
 
 
 def test_the_number_of_steps_is_that_of_the_last_stage() -> None:
-    place = few(4)
+    place = short_bench(4)
     assert configured(METHODS["rlfh"], place, 7).ppo.steps == 7
     assert configured(METHODS["rlfh"], place, 7, ["rlfh.trainer=grpo"]).grpo.steps == 7
     config = configured(METHODS["knowrl"], place, 7)

@@ -28,13 +28,14 @@ from workbench.verdicts.claims import cite
 
 PASSAGE = Passage("p", "Ada", "Ada was born in Paris. She is a painter.")
 QUESTION = Question("q", "Who is Ada?", passages=(PASSAGE,))
+UNTITLED = Question("untitled", "?")
 
 
 def response(text: str, question: Question = QUESTION, name: str = "r") -> Response:
     return Response(name, question, text)
 
 
-def found(text: str, *statements: str, section: str = "body") -> tuple[Response, Claims]:
+def found(text: str, *statements: str, question: Question = QUESTION) -> tuple[Response, Claims]:
     """A response of sentences that end in full stops, each with the claim that stands in its
     place.
     """
@@ -43,9 +44,9 @@ def found(text: str, *statements: str, section: str = "body") -> tuple[Response,
         spans.append((start, start + len(piece)))
         start += len(piece) + 2
     claims = tuple(
-        Claim(number, statement, section, number) for number, statement in enumerate(statements)
+        Claim(number, statement, sentence=number) for number, statement in enumerate(statements)
     )
-    return response(text), Claims(tuple(spans), claims)
+    return response(text, question), Claims(tuple(spans), claims)
 
 
 def truth(task: str, told: Mapping[str, list[str]]) -> Any:
@@ -121,9 +122,9 @@ def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> 
 
     bare = Question("bare", "Who is Ada?", title="Ada;Paris")
     rows = [
-        (response("x", bare), Claims(((0, 1),), (Claim(0, "Paris"), Claim(1, "nothing")))),
+        found("x. x", "Paris", "nothing", question=bare),
         found("y", "painter"),
-        (response("z", Question("untitled", "?")), Claims(((0, 1),), (Claim(0, "painter"),))),
+        found("z", "painter", question=UNTITLED),
     ]
     first, second, third = one(facts(ScriptedJudge(truth), search, k=3), *rows)
     assert asked == [(["Paris", "nothing", "painter"], 3, ["Ada;Paris", "Ada;Paris", None])]
@@ -140,10 +141,7 @@ def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> 
     """
     judge = ScriptedJudge(truth)
     search = from_passages([PASSAGE]).search
-    row = (
-        response("x", Question("untitled", "?")),
-        Claims(((0, 1),), (Claim(0, "Paris"), Claim(1, "zibble glorbs"))),
-    )
+    row = found("x. x", "Paris", "zibble glorbs", question=UNTITLED)
     [checked] = one(facts(judge, search), row)
     assert labels(checked, "fact") == ["correct", "vague"]
     unfound = checked.verdicts[1]
@@ -161,7 +159,7 @@ def test_without_passages_or_with_a_broken_search_a_claim_fails_without_a_call()
         raise OSError("the disk is gone")
 
     judge = ScriptedJudge(truth)
-    bare = (response("x", Question("bare", "?")), Claims(((0, 1),), (Claim(0, "painter"),)))
+    bare = found("x", "painter", question=UNTITLED)
     [missing] = one(facts(judge, informativeness=False), bare)
     [broken] = one(facts(judge, search, informativeness=False), bare)
     errors = [checked.verdicts[0].error for checked in (missing, broken)]
@@ -279,21 +277,13 @@ def test_a_checklist_reply_of_the_wrong_length_fails_every_item() -> None:
 
 
 def test_claims_are_compared_with_the_whole_checklist() -> None:
-    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
-        return {
-            "labels": [
-                "consistent" if claim in told["response"][0] else "missing"
-                for claim in told["item"]
-            ]
-        }
-
     claims = (
         Claim(0, "Ada is a painter"),
         Claim(1, "Ada is tall", "answer"),
         Claim(2, "Hm", "think"),
     )
     [checked] = one(
-        claim_checklist(ScriptedJudge(answer)), (response("x", LISTED), Claims(((0, 1),), claims))
+        claim_checklist(ScriptedJudge(by_item)), (response("x", LISTED), Claims(((0, 1),), claims))
     )
     assert [(v.target, v.label) for v in checked.verdicts] == [
         ("claim:0", "consistent"),

@@ -1,12 +1,13 @@
 """Exact verdicts of the closed world."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from workbench.claims import world as world_claims
 from workbench.pipeline import grade
-from workbench.types import Claim, Claims, Failure, Feedback, Question, Response
+from workbench.types import Claim, Claims, Failure, Feedback, Question, Response, Verify
 from workbench.verdicts.world import (
     world_checklist,
     world_checklist_items,
@@ -54,9 +55,7 @@ def test_five_labels_with_the_importance_as_informativeness(
     world: World, biography: Question
 ) -> None:
     text, relations = text_of(world, biography)
-    response = Response("r", biography, text)
-    [found] = world_claims(world)([response])
-    [checked] = world_facts(world)([(response, found)])
+    checked = judged(world, biography, text)
     assert [verdict.label for verdict in checked.verdicts] == [
         "correct",
         "wrong",
@@ -77,12 +76,14 @@ def test_five_labels_with_the_importance_as_informativeness(
     importance = [fact.importance for fact in told]
     assert [verdict.informativeness for verdict in checked.verdicts] == importance
     assert [verdict.target for verdict in checked.verdicts] == [
-        f"claim:{claim.id}" for claim in found.claims
+        f"claim:{claim.id}" for claim in checked.claims
     ]
 
 
-def judged(world: World, question: Question, text: str) -> Feedback:
-    [row] = grade([world_facts(world)], {}, world_claims(world))([Response("r", question, text)])
+def judged(
+    world: World, question: Question, text: str, by: Callable[[World], Verify] = world_facts
+) -> Feedback:
+    [row] = grade([by(world)], {}, world_claims(world))([Response("r", question, text)])
     return row
 
 
@@ -295,13 +296,10 @@ def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing
     }
     thought = thought.format(**{name: f"{sentence}." for name, sentence in told.items()})
 
-    def judged(answer: str) -> str | None:
-        response = Response("r", biography, f"<think>{thought}</think><answer>{answer}</answer>")
-        [found] = world_claims(world)([response])
-        [checked] = world_reasoning(world)([(response, found)])
-        return checked.verdicts[0].label
-
-    assert judged(f"{false}.") == label == judged("I don't know.")
+    for answer in (f"{false}.", "I don't know."):
+        text = f"<think>{thought}</think><answer>{answer}</answer>"
+        verdict = judged(world, biography, text, world_reasoning).verdict("reasoning", "reasoning")
+        assert verdict is not None and verdict.label == label
 
 
 def test_reasoning_of_a_failed_extraction_fails(world: World, biography: Question) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tests.helpers.world_names import names
 from workbench.world import load_world
 from workbench.world.facts import TIERS
 from workbench.world.parser import Parser
@@ -62,13 +63,8 @@ def test_exposures_equal_what_the_documents_say(world):
 
 
 def test_what_must_stay_unknown_is_in_no_document(world):
-    hidden = {
-        e.name
-        for e in world.entities.values()
-        if e.kind == "person" and e.tier in ("unknown", "page_only")
-    }
-    names = re.compile("|".join(map(re.escape, sorted(hidden))))
-    assert not any(names.search(document.whole) for document in world.documents)
+    hidden = re.compile("|".join(map(re.escape, names(world, "person", "unknown", "page_only"))))
+    assert not any(hidden.search(document.whole) for document in world.documents)
     assert not any(fact.id in world.exposures for fact in world.facts if not fact.covered)
 
 
@@ -76,8 +72,7 @@ def test_a_name_part_does_not_tell_the_tier(world):
     """Every first name of a known person is also borne by someone unknown: only the combination
     is known.
     """
-    people = [e for e in world.entities.values() if e.kind == "person"]
-    first = {tier: {e.name.split()[0] for e in people if e.tier == tier} for tier in TIERS}
+    first = {tier: {name.split()[0] for name in names(world, "person", tier)} for tier in TIERS}
     assert len(first["known"] & first["unknown"]) > 0.9 * len(first["known"])
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers import run_python
 from tests.helpers.errors import raises_error
+from tests.helpers.world_names import names
 from workbench.world import load_world, schema
 from workbench.world.export import export_world
 from workbench.world.oracle import Oracle
@@ -72,13 +73,13 @@ def claims(count, seed=7):
             )
         written.append(claim)
     for template in schema.COMPOUNDS:
-        subject = rng.choice([e.name for e in world.entities.values() if e.kind == "person"])
+        subject = rng.choice(names(world, "person"))
         first, second = (
             world.by[subject][relation].forms[template.lang][0] for relation in template.relations
         )
         written.append(template.text.format(s=subject, o=first, o2=second))
-    company = next(e.name for e in world.entities.values() if e.kind == "company")
-    city = next(e.name for e in world.entities.values() if e.kind == "city")
+    company = names(world, "company")[0]
+    city = names(world, "city")[0]
     written += [
         f"{company} was founded on 31 May 2150.",
         f"{company} was founded on 99 May 1900.",

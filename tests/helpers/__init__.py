@@ -47,6 +47,11 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def modified(folder: Path) -> dict[Path, int]:
+    """When what is below a folder was last changed."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
 def refusal(result: tuple[int, str, str]) -> str:
     """Return the one line on stderr of a command that was refused: exit code 2, no output."""
     code, out, err = result

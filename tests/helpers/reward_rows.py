@@ -1,10 +1,12 @@
 """Feedback rows for the tests of rewards: a word for each claim, a full stop for each sentence."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from workbench.types import Claim, Failure, Feedback, Question, Response, Reward, Verdict
+from workbench.pipeline import rescore
+from workbench.types import Claim, Failure, Feedback, Question, Response, Reward, RewardFn, Verdict
 
 
 def row(
@@ -64,6 +66,15 @@ def with_verdicts(feedback: Feedback, *verdicts: Verdict) -> Feedback:
         verdict for verdict in feedback.verdicts if (verdict.target, verdict.aspect) not in changed
     ]
     return replace(feedback, verdicts=(*kept, *verdicts))
+
+
+def payer(reward: Callable[[Any], RewardFn], usual: Any) -> Callable[..., Reward]:
+    """What a method pays a row, with these settings or with its usual ones."""
+
+    def pay(feedback: Feedback, config: Any = usual) -> Reward:
+        return rescore(feedback, {"it": reward(config)}).rewards["it"]
+
+    return pay
 
 
 def failure(reward: Reward) -> Failure:

@@ -11,9 +11,10 @@ from workbench.methods.method import Method
 from workbench.training.stage import Stage
 
 
-def short_bench(part: slice, policy: str | None = None) -> Bench:
-    """The tiny bench with this part of the questions of each split."""
+def short_bench(count: int | None = None, policy: str | None = None, each: int = 1) -> Bench:
+    """The tiny bench with `count` questions of each split at most, or with every so-manyth."""
     tiny = bench("tiny").with_policy(policy)
+    part = slice(None, count, each)
     return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[part])
 
 
