@@ -211,6 +211,11 @@ def test_reward_models_are_counted_with_the_policy(
     assert found["phases"][-1]["bytes"]["reward_models"] == count * one
 
 
+def test_training_on_stored_rows_needs_no_reward_model() -> None:
+    dpo = plan("klcf", "paper", overrides=["klcf.trainer=dpo"])["phases"][-1]
+    assert (dpo["phase"], dpo["bytes"]["reward_models"]) == ("DPO", 0)
+
+
 def test_hours_by_hand() -> None:
     """A forward pass takes two operations per weight, except for the embedding lookup, plus
     attention. A step of DPO has two passes with recomputation, and the reference's pass."""
