@@ -336,6 +336,7 @@ METHODS = (
     "truthrl_real",
     "truthrl_gpu",
     "truthrl_smollm2",
+    "truthrl_smollm2_cold",
     "rlfh_real",
     "rlfh_real_guarded",
     "rlfh_smollm2",
