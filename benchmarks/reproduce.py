@@ -332,11 +332,13 @@ def means_table(
     """Return stored means, with a row for each arm, by default for all arms.
 
     `columns` maps a title to a metric, or to a metric of one tier ("responded of unknown"). `asked`
-    is the set of questions.
+    is the set of questions. Raises `ValueError` for an unknown metric.
     """
     import pandas as pd
 
     named = {title: column.partition(" of ") for title, column in columns.items()}
+    if unknown := {metric for metric, *_ in named.values()} - {*METRICS}:
+        raise ValueError(f"no metrics {sorted(unknown)}: use {', '.join(METRICS)}")
     rows = {
         arm: {
             title: stored["means"][arm][asked][tier].get(metric)

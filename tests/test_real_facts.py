@@ -1,15 +1,18 @@
 """The table of real facts: what it decides, what it leaves open, and the bench made of it."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from benchmarks.real.exact import exact_terms
+from benchmarks.real.forms import FORMS
 from tests.helpers import examples
 from workbench.data.real_facts import TIERS, entities, pages, questions
 from workbench.methods.bench import NAME_ALONE, YES_OR_NO, bench
 from workbench.methods.method import chosen_questions
-from workbench.text import sentences
+from workbench.text import sentences, well_formed
+from workbench.text.outline import read_outline
 from workbench.types import Claim, Claims, Feedback, Question, Response, Verdict
 from workbench.verdicts.checks import real_checks
 from workbench.verdicts.real_facts import table_says
@@ -115,3 +118,10 @@ def test_claims_are_judged_by_the_table_and_else_by_the_page() -> None:
     assert (wrong.label, wrong.p, wrong.by) == ("wrong", 0.0, "table")
     assert all("passage" in item for item in wrong.evidence)  # no objection of the verifier
     assert open_.by == "local" and wrong.informativeness and open_.informativeness
+
+
+def test_gold_answers_have_the_forms_that_the_methods_train_on() -> None:
+    rows = {name: form(Random(0)) for name, form in FORMS.items()}
+    assert all(well_formed(row["answers"][0]) for row in rows["thoughts"])
+    plans = [read_outline(row["answers"][0]) for row in rows["outlines"]]
+    assert all(plan and [point.source for point in plan.points] == [1, 2] for plan in plans)

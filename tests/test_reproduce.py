@@ -17,6 +17,7 @@ from benchmarks.reproduce import (
     curves,
     effect,
     load_findings,
+    means_table,
     measured,
     reports,
     statements,
@@ -295,3 +296,8 @@ def test_stored_means_and_curves_have_the_shape_of_evaluations_and_runs() -> Non
     assert curves(STORED, ["a"])["a"][1] == {"step": 2, "reward": None}
     with raises_error("no curves of b: there are those of a"):
         curves(STORED, ["b"])
+
+
+def test_a_table_of_means_refuses_an_unknown_metric() -> None:
+    with pytest.raises(ValueError, match="no metrics"):
+        means_table({"means": {}}, {"words": "number of words"})

@@ -23,7 +23,7 @@ def world():
     return load_world(0)
 
 
-def told(
+def graded_replies(
     questions: Sequence[Question], reply: Callable[[Question], str], finish: str = "stop"
 ) -> list[Feedback]:
     return grade([outcome()], {})([Response(q.id, q, reply(q), finish=finish) for q in questions])
@@ -38,7 +38,7 @@ def told(
     ],
 )
 def test_a_reader_who_is_right_and_one_who_always_passes(world, kind, reply, accuracy, abstention):
-    found = rates(told(reading_questions(world, kind, 40, 0), reply))
+    found = rates(graded_replies(reading_questions(world, kind, 40, 0), reply))
     assert found == {"n": 40, "accuracy": accuracy, "abstention": abstention}
 
 
@@ -46,8 +46,12 @@ def test_who_calls_every_question_invalid_fails_the_true_twins(world):
     asked = [
         q for q in reasoned_questions(world, "test") if q.kind in ("false_premise", "true_premise")
     ]
-    found = reasoned(told(asked, lambda q: "<think> a</think><answer> invalid question.</answer>"))
+    found = reasoned(
+        graded_replies(asked, lambda q: "<think> a</think><answer> invalid question.</answer>")
+    )
     assert found["false_premise"]["accuracy"] == 1.0 and found["true_premise"]["accuracy"] == 0.0
     assert found["false_premise"]["n"] == found["true_premise"]["n"] > 50
-    right = reasoned(told(asked, lambda q: f"<think> a</think><answer> {q.answers[0]}.</answer>"))
+    right = reasoned(
+        graded_replies(asked, lambda q: f"<think> a</think><answer> {q.answers[0]}.</answer>")
+    )
     assert all(cell["accuracy"] == 1.0 for cell in right.values())

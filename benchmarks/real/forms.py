@@ -3,8 +3,8 @@
     python -m benchmarks.real.forms thoughts --out runs/forms/thoughts.jsonl
     python -m benchmarks.real.forms outlines --out runs/forms/outlines.jsonl
 
-Small models do not write these forms when they are only told to. SFT on the gold answers
-(`workbench train sft_gold --questions FILE`) teaches the form before RL starts. All entities are
+An instruction alone does not make small models write these forms. SFT on the gold answers
+(`workbench train sft_gold --questions FILE`) teaches them before RL starts. All entities are
 training entities of the table of real facts.
 
 - `thoughts` (KnowRL): a question about a city. The answer is "<think>…</think>
@@ -19,6 +19,7 @@ import random
 from pathlib import Path
 
 from workbench.data.real_facts import pages, questions
+from workbench.text import sentences
 from workbench.text.outline import Outline, Point, written_outline
 from workbench.types import JsonObject
 from workbench.util.jsonl import encode
@@ -50,7 +51,7 @@ def outlines(rng: random.Random) -> list[JsonObject]:
     for number in range(len(names) * 2):
         pair = rng.sample(names, 2)
         points = tuple(Point(name, source) for source, name in enumerate(pair, start=1))
-        parts = [" ".join(_sentences(texts[name].text)[:SENTENCES]) for name in pair]
+        parts = [_beginning(texts[name].text) for name in pair]
         plan = Outline("comparison", points, " ".join(parts))
         rows.append(
             {
@@ -65,8 +66,8 @@ def outlines(rng: random.Random) -> list[JsonObject]:
     return rows
 
 
-def _sentences(text: str) -> list[str]:
-    return [f"{one}." for one in text.removesuffix(".").split(". ")]
+def _beginning(text: str) -> str:
+    return text[: sentences(text)[SENTENCES - 1][1]]
 
 
 FORMS = {"thoughts": thoughts, "outlines": outlines}
