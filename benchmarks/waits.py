@@ -174,9 +174,10 @@ def others(folder: Path) -> str:
         ],
         [
             f"RLFH's step on {real['policy']}, {real['rollouts']} rollouts of"
-            f" {real['tokens']} tokens (pairs of steps: {real['pairs']}, on a busy machine)",
+            f" {real['tokens']} tokens (pairs of steps: {real['pairs']})",
             "the same step with a constant reward",
-            f"{real['ratio']:.2f}; peak memory {real['peak_mb'] / 1000:.1f} GB",
+            f"{real['ratio']:.2f}; peak memory {real['peak_mb'] / 1000:.1f} GB, with gradient"
+            f" checkpointing {real['peak_mb_recomputing'] / 1000:.1f} GB",
         ],
     ]
     head = "| | compared with | ratio |\n| --- | --- | --- |"
