@@ -246,22 +246,21 @@ def prompts(rounds: int) -> dict[str, Any]:
     ids_BL, attention_BL, said_BT = Actor(trainee).collate(responses)
     length = said_BT.shape[1]
 
-    def rate(forward: Callable[..., Any]) -> float:
+    head = trainee.model.get_output_embeddings()
+
+    def rate(decoder: Callable[..., Any]) -> float:
         began = time.perf_counter()
-        logits_BTV = forward(
-            input_ids=ids_BL,
-            attention_mask=attention_BL,
-            logits_to_keep=length + 1,
-            use_cache=False,
-        ).logits
-        logprobs_BTV = logits_BTV[:, :-1].log_softmax(-1)
+        hidden_BLH = decoder(
+            input_ids=ids_BL, attention_mask=attention_BL, use_cache=False
+        ).last_hidden_state
+        logprobs_BTV = head(hidden_BLH[:, -length - 1 : -1]).log_softmax(-1)
         (logprobs_BTV.gather(-1, ids_BL[:, -length:, None])[..., 0] * said_BT).sum().backward()
         trainee.model.zero_grad()
         return len(responses) / (time.perf_counter() - began)
 
     ways = {
-        "once": lambda: rate(shared_prefix(trainee.model)),
-        "in_every_row": lambda: rate(trainee.model),
+        "once": lambda: rate(shared_prefix(trainee.model, length).base_model),
+        "in_every_row": lambda: rate(trainee.model.get_base_model().base_model),
     }
     about = {
         "unit": "responses per second",

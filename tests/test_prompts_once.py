@@ -1,5 +1,5 @@
-"""A prompt that several responses share is read once: the same logits and gradients as by a pass
-over every row.
+"""A prompt that several responses share is computed once, and logits are computed in chunks: the
+log-probabilities and gradients are those of a pass over every row.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.helpers.grpo_run import perturb
+from workbench.policies.hf import has_linear_head
 from workbench.training.shared_prefix import shared_prefix
 
 VOCABULARY, PAD, LENGTH = 50, 0, 5
@@ -54,11 +55,12 @@ def rows(lengths: tuple[int, ...], order: list[int]) -> dict[str, torch.Tensor]:
 
 
 def learnt(
-    model: Any, forward: Any, given: dict[str, torch.Tensor]
+    model: Any, decoder: Any, given: dict[str, torch.Tensor]
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Log-probabilities of the responses' tokens, and the gradients of a weighted sum of them."""
     model.zero_grad()
-    logits = forward(**given, logits_to_keep=LENGTH + 1, use_cache=False).logits[:, :-1]
+    hidden = decoder(**given, use_cache=False).last_hidden_state[:, -LENGTH - 1 : -1]
+    logits = model.get_output_embeddings()(hidden)
     assert logits.shape == (len(given["input_ids"]), LENGTH, VOCABULARY)
     logprobs = logits.log_softmax(-1).gather(-1, given["input_ids"][:, -LENGTH:, None])[..., 0]
     said = given["attention_mask"][:, -LENGTH:]
@@ -84,9 +86,9 @@ def test_it_is_a_pass_over_every_row(kind: str, lengths: tuple[int, ...], order:
     model.get_base_model().model.register_forward_pre_hook(
         lambda _, __, more: read.append(more["input_ids"].numel()), with_kwargs=True
     )
-    found, gradients = learnt(model, shared_prefix(model), given)
+    found, gradients = learnt(model, shared_prefix(model, LENGTH).base_model, given)
     shared, read[:] = sum(read), []
-    plain, expected = learnt(model, model, given)
+    plain, expected = learnt(model, model.get_base_model().base_model, given)
     assert (
         shared
         == len(lengths) * max(lengths) + len(order) * LENGTH
@@ -100,10 +102,33 @@ def test_it_is_a_pass_over_every_row(kind: str, lengths: tuple[int, ...], order:
 def test_where_it_would_not_be_the_same_or_no_gain_the_pass_is_the_usual_one() -> None:
     model, given = model_of("llama"), rows((7, 3, 5), [0, 1, 2])
     read: list[int] = []
-    model.register_forward_pre_hook(lambda *_: read.append(1))
-    learnt(model, shared_prefix(model), given)
+    model.get_base_model().base_model.register_forward_pre_hook(lambda *_: read.append(1))
+    learnt(model, shared_prefix(model, LENGTH).base_model, given)
     assert len(read) == 1  # every prompt has one response
     model.get_base_model().gradient_checkpointing_enable()
-    assert shared_prefix(model) is model
+    assert shared_prefix(model, LENGTH) is model
     sliding = model_of("qwen2", use_sliding_window=True, sliding_window=4, max_window_layers=0)
-    assert shared_prefix(sliding) is sliding
+    assert shared_prefix(sliding, LENGTH) is sliding
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "linear"),
+    [
+        ("llama", {}, True),
+        ("qwen2", {"tie_word_embeddings": True}, True),
+        ("gemma2", {"final_logit_softcapping": 30.0}, False),
+        ("granite", {"logits_scaling": 8.0}, False),
+        ("cohere", {"logit_scale": 0.5}, False),
+    ],
+)
+def test_heads_that_change_the_logits_are_not_computed_in_chunks(
+    kind: str, more: dict[str, Any], linear: bool
+) -> None:
+    config = AutoConfig.for_model(kind, **{**SMALL, **more, "pad_token_id": PAD})
+    assert has_linear_head(AutoModelForCausalLM.from_config(config)) is linear
+
+
+@pytest.mark.parametrize(("target", "linear"), [("q_proj", True), ("lm_head", False)])
+def test_an_adapter_on_the_head_is_not_left_out(target: str, linear: bool) -> None:
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model("llama", **SMALL))
+    assert has_linear_head(get_peft_model(model, LoraConfig(target_modules=[target]))) is linear

@@ -117,8 +117,11 @@ def learning(training: Training) -> Items:
     config, size = training.shape.config, training.size
     sequences, layers = training.micro * training.sides, config.num_hidden_layers
     tokens = sequences * training.length
+    scored, vocabulary = sequences * training.scored, config.vocab_size
     copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
-    logits = sequences * training.scored * config.vocab_size * copies
+    if training.trainer == "GRPO":  # the sizes of TRL's chunks
+        scored, vocabulary, copies = min(scored, 2048), min(vocabulary, 8192), 4 * 4 + size
+    logits = scored * vocabulary * copies
     layer = tokens * saved_bytes(training)
     activations = layers * layer
     # Checkpointing keeps the inputs of all layers. It recomputes one layer at a time, in the memory

@@ -117,6 +117,26 @@ def sampled_logits(
     ]
 
 
+def has_linear_head(model: PreTrainedModel) -> bool:
+    """Return whether the model's logits are its last hidden states, times the output layer.
+
+    Some models also scale or cap the logits, and an output layer may have an adapter.
+    """
+    import torch
+
+    head = model.get_output_embeddings()
+    if type(head) is not torch.nn.Linear:
+        return False
+    with torch.no_grad():
+        output = model(
+            # two ids, because the embedding of a padding token is 0
+            torch.tensor([[1, 2]], device=model.device),
+            output_hidden_states=True,
+            use_cache=False,
+        )
+        return bool(torch.equal(output.logits, head(output.hidden_states[-1])))
+
+
 def by_generate(
     model: PreTrainedModel,
     pad: int,

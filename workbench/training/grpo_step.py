@@ -32,6 +32,7 @@ from workbench.credit.tensors import (
     without,
 )
 from workbench.policies.generate import as_response
+from workbench.policies.hf import has_linear_head
 from workbench.training import colocate, unsloth_hooks
 from workbench.training.grpo_config import (
     GRPO,
@@ -119,6 +120,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             callbacks=[report_callback(recorder, self.log_update, self.step_ends)],
         )
         finish_trainer(self, requested)
+        self.chunked = self.plain and has_linear_head(trainee.model)
 
     # --- prompts → rollouts
 
@@ -313,21 +315,31 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def _get_per_token_logps_and_entropies(
-        self, model: "PreTrainedModel", *args: object, **kwargs: object
+        self,
+        model: "PreTrainedModel",
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        logits_to_keep: int,
+        **kwargs: object,
     ) -> Any:
-        """Overridden for three reasons:
+        """Overridden for four reasons:
 
+        - The logits of all tokens are never held at once: TRL computes log-probabilities in chunks
+          of the vocabulary, but only if Liger's kernels are installed, which the chunks do not use.
         - A prompt that several responses share is computed once.
         - The log-probabilities are recorded.
         - With importance_sampling=trajectory, every token must get the ratio of its whole response.
           The old log-probabilities in the batch are replaced for this; TRL's loss reads them after
           this call.
         """
+        inputs = (input_ids, attention_mask, logits_to_keep)
         # a wrapper such as DDP's expects a single forward pass
         unwrapped = model is self.accelerator.unwrap_model(model)
-        if self.plain and unwrapped and not self.use_liger_kernel:
-            model = shared_prefix(model)
-        outputs = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
+        if self.chunked and unwrapped and not kwargs.get("compute_aux_loss"):
+            more = {key: kwargs[key] for key in kwargs.keys() - {"batch_size", "compute_aux_loss"}}
+            outputs = self._chunked_logps(shared_prefix(model, logits_to_keep), *inputs, **more)
+        else:
+            outputs = super()._get_per_token_logps_and_entropies(model, *inputs, **kwargs)
         if not self.plain:  # Unsloth returns None here
             return outputs
         self.logprobs_BT = outputs[0].detach()

@@ -20,6 +20,7 @@ from workbench.training.settings import LoRA
 from workbench.types import WorkbenchError
 from workbench.util.config import leaves, settings
 from workbench.util.disk import cache_folder
+from workbench.util.memory import return_freed_memory
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -143,6 +144,7 @@ def load_trainee(
     if usable and has_gpu():
         trainee = _load_unsloth(policy, adapter, seed, max_length)
     else:
+        return_freed_memory()
         set_seed(seed)  # the first matrix of a new adapter is random
         trainee = _load_plain(policy, adapter)
         if usable:

@@ -8,78 +8,82 @@ values of their prompt. Gradients also flow through these keys and values.
 import inspect
 from typing import TYPE_CHECKING
 
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.modeling_outputs import BaseModelOutput
+
 from workbench.policies.decode import plain_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from torch import Tensor
     from transformers import PreTrainedModel
-    from transformers.modeling_outputs import CausalLMOutput
 
 
-def shared_prefix(model: "PreTrainedModel") -> "Callable[..., CausalLMOutput]":
+def shared_prefix(model: "PreTrainedModel", length: int) -> "PreTrainedModel | SharedPrefix":
     """Return a replacement for `model` that computes each distinct prompt of a batch once.
 
-    The replacement is called like `model`. It returns the same last `logits_to_keep` logits, except
-    for rounding. Some models are returned unchanged, such as models with gradient checkpointing.
+    Some models are returned unchanged, such as models with gradient checkpointing.
+
+    Args:
+        length: number of columns of a batch that are responses, T.
     """
     plain = plain_model(model)
     if (
         plain is None
         or any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
-        or not {"logits_to_keep", "position_ids"}
-        <= set(inspect.signature(plain.forward).parameters)
+        or "position_ids" not in inspect.signature(plain.base_model.forward).parameters
     ):
         return model
+    return SharedPrefix(plain, length)
 
-    def forward(
-        input_ids: "Tensor", attention_mask: "Tensor", logits_to_keep: int, **more: object
-    ) -> "CausalLMOutput":
-        """Return an output whose `logits` are (B, T + 1, V).
 
-        Shapes: B rows, G distinct prompts of P tokens, padded on the left, T = `logits_to_keep` − 1
-        tokens of responses, L = P + T, vocabulary V.
+class SharedPrefix(torch.nn.Module):
+    """What TRL's log-probabilities in chunks read of a model, without its PEFT wrapper."""
+
+    def __init__(self, model: "PreTrainedModel", length: int) -> None:
+        super().__init__()
+        self.model, self.length = model, length
+        self.config, self.get_output_embeddings = model.config, model.get_output_embeddings
+
+    def base_model(
+        self, input_ids: Tensor, attention_mask: Tensor, use_cache: bool = False
+    ) -> BaseModelOutput:
+        """Return the last hidden states, (B, T + 1, H), of the last T + 1 columns.
+
+        They are those of the decoder, except for rounding.
+
+        Shapes: B rows, G distinct prompts of P tokens, padded on the left, T tokens of responses, L
+        = P + T, hidden size H.
         """
-        import torch
-        from transformers import DynamicCache
-        from transformers.modeling_outputs import CausalLMOutput
-
-        length = logits_to_keep - 1
+        decoder, length = self.model.base_model, self.length
         mask_BP, ids_BT = attention_mask[:, :-length], input_ids[:, -length:]
         # equal prompts may differ in the ids of their padding, so these are set to 0
         prompts_G2P, places_B = torch.stack((input_ids[:, :-length] * mask_BP, mask_BP), 1).unique(
             dim=0, return_inverse=True
         )
         # two passes only save time if there are at least twice as many rows as distinct prompts
-        if 2 * len(prompts_G2P) > len(input_ids) or set(more) - {"use_cache"}:
-            return model(
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                logits_to_keep=logits_to_keep,
-                **more,
-            )
+        if 2 * len(prompts_G2P) > len(input_ids):
+            hidden_BLH = decoder(
+                input_ids=input_ids, attention_mask=attention_mask, use_cache=False
+            ).last_hidden_state
+            return BaseModelOutput(last_hidden_state=hidden_BLH[:, -length - 1 :])
         ids_GP, mask_GP = prompts_G2P.unbind(1)
-        cache = DynamicCache(config=plain.config)
+        cache = DynamicCache(config=self.config)
         caching = {"past_key_values": cache, "use_cache": True}
         positions_GP, positions_BL = (
             (mask.cumsum(1) - 1).clamp(min=0) for mask in (mask_GP, attention_mask)
         )
-        first_G1V = model(
-            input_ids=ids_GP,
-            attention_mask=mask_GP,
-            position_ids=positions_GP,
-            logits_to_keep=1,
-            **caching,
-        ).logits
+        hidden_GPH = decoder(
+            input_ids=ids_GP, attention_mask=mask_GP, position_ids=positions_GP, **caching
+        ).last_hidden_state
         # copies the keys and values of its prompt to each row, differentiably
         cache.reorder_cache(places_B)
-        logits_BTV = model(
+        hidden_BTH = decoder(
             input_ids=ids_BT,
             attention_mask=attention_mask,
             position_ids=positions_BL[:, -length:],
             **caching,
-        ).logits
-        return CausalLMOutput(logits=torch.cat((first_G1V[places_B], logits_BTV), 1))
-
-    return forward
+        ).last_hidden_state
+        return BaseModelOutput(
+            last_hidden_state=torch.cat((hidden_GPH[places_B, -1:], hidden_BTH), 1)
+        )
