@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import Cli, hub_server, read_json, refusal, write_json
+from tests.helpers import Cli, examples, hub_server, read_json, refusal, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.errors import raises_error
 from tests.helpers.hub_server import READER, WRITER, Hub, Shelf
@@ -54,16 +54,7 @@ def random_base(folder: Path, kind: str, stored: str, **sizes: Any) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "stored", "sizes", "how"),
-    [
-        ("llama", "float16", {"tie_word_embeddings": True}, {}),
-        ("llama", "float32", {"tie_word_embeddings": True}, {"modules_to_save": ["embed_tokens"]}),
-        ("qwen2", "bfloat16", {}, {"rank_pattern": {"q_proj": 2}, "use_dora": True}),
-        ("qwen3", "bfloat16", {}, {"use_rslora": True, "modules_to_save": ["lm_head"]}),
-        ("mixtral", "bfloat16", {"num_local_experts": 2}, {"target_modules": ["q_proj"]}),
-    ],
-)
+@pytest.mark.parametrize(("kind", "stored", "sizes", "how"), examples("merged_policies"))
 def test_the_merged_policy_equals_the_adapter_and_has_the_bases_type(
     kind: str, stored: str, sizes: dict[str, Any], how: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
-from tests.helpers import start_python, without
+from tests.helpers import examples, start_python, without
 from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
@@ -429,20 +429,7 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
         wait_for(lambda: server.running == 0)
 
 
-@pytest.mark.parametrize(
-    ("url", "options", "message"),
-    [
-        ("localhost:8000", {}, "'localhost:8000': .*http://"),
-        ("api.openai.com/v1?a=b", {}, "'api.openai.com/v1': .*http://"),
-        ("http://host/v1?key=1234", {}, "unencrypted"),
-        ("https://host/v1?a=b@c", {}, "address"),
-        ("http://h", {"model": ""}, "model"),
-        ("http://h", {"concurrency": 0}, "concurrency"),
-        ("http://h", {"timeout": 0}, "timeout"),
-        ("http://h", {"key": "sk-1\n"}, "key"),
-        ("http://h", {"key": ""}, "key"),
-    ],
-)
+@pytest.mark.parametrize(("url", "options", "message"), examples("wrong_endpoints"))
 def test_a_mistake_is_named_before_anything_is_sent(
     url: str, options: dict[str, Any], message: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.judge import LABELS, TASKS, Element, elements, read, render
 from workbench.judge.templates import FOLDER, REPLY
 from workbench.types import Passage, Prompt, WorkbenchError
@@ -176,15 +177,7 @@ def test_optional_elements_may_be_left_out() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("task", "given_", "message"),
-    [
-        ("judge", {}, "no judge task"),
-        ("verify", {"question": "q", "claims": ["c"]}, "takes question, passages"),
-        ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "length 1, not 2"),
-        ("inform", {"question": "q", "response": "r", "claims": "a claim"}, "list of texts"),
-    ],
-)
+@pytest.mark.parametrize(("task", "given_", "message"), examples("wrong_prompts"))
 def test_a_wrong_call_is_refused(task: str, given_: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         render(task, **given_)

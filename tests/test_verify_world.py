@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.helpers import examples
 from workbench.claims import world as world_claims
 from workbench.pipeline import grade
 from workbench.types import Claim, Claims, Failure, Feedback, Question, Response, Verify
@@ -263,22 +264,7 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
     ]
 
 
-@pytest.mark.parametrize(
-    ("thought", "label"),
-    [
-        ("{true}", "good"),
-        ("{true} {vague}", "good"),
-        ("{true} {unreadable}", "good"),
-        ("{false}", "poor"),
-        ("{true} {false}", "poor"),
-        ("{true} {made_up}", "poor"),
-        ("", "poor"),
-        ("Hmm, let me think.", "poor"),
-        ("{vague}", "poor"),
-        ("{unreadable}", "poor"),
-        ("{beside}", "poor"),  # true of somebody else
-    ],
-)
+@pytest.mark.parametrize(("thought", "label"), examples("judged_thoughts"))
 def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing_wrong(
     world: World, biography: Question, thought: str, label: str
 ) -> None:
