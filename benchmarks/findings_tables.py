@@ -69,6 +69,25 @@ ARMS = {
     "rlfh_real": JUDGED,
     "rlfh_real_guarded": JUDGED,
     "rlfh_smollm2": JUDGED,
+    "klcf_smollm2": JUDGED,
+    "knowrl_smollm2": (
+        "test",
+        (
+            *((rate, "", rate) for rate in ("accuracy", "abstention", "hallucination")),
+            ("truthfulness", "", "truthfulness"),
+            ("factscore", "", "share true, thoughts", "thoughts"),
+            ("claims", "", "claims, thoughts", "thoughts"),
+        ),
+    ),
+    "forag_smollm2": (
+        "test",
+        (
+            ("factscore", "", "FactScore by the verifier"),
+            ("claims", "", "claims"),
+            ("factscore", "", "FactScore, sampled", "sampled"),
+            ("claims", "", "claims, sampled", "sampled"),
+        ),
+    ),
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,

@@ -41,6 +41,9 @@ REAL = (
     "rlfh_real",
     "rlfh_real_guarded",
     "rlfh_smollm2",
+    "knowrl_smollm2",
+    "klcf_smollm2",
+    "forag_smollm2",
 )  # with a model that the user names
 VERDICTS = ("holds", "fails", "unclear", "not run")
 NOT_RUN = VERDICTS[-1]
@@ -72,6 +75,9 @@ STUDIES = (
     Study("truthrl_smollm2", "TruthRL", "TruthRL on a smaller real model"),
     Study("truthrl_smollm2_cold", "TruthRL", "Without R-Tuning first"),
     Study("rlfh_smollm2", "RLFH", "RLFH on a smaller real model"),
+    Study("knowrl_smollm2", "KnowRL", "KnowRL on a smaller real model"),
+    Study("klcf_smollm2", "KLCF", "KLCF on a smaller real model"),
+    Study("forag_smollm2", "FoRAG", "FoRAG on a smaller real model"),
     Study("forag", "FoRAG", "FoRAG"),
     Study("klcf", "KLCF", "KLCF"),
     Study("klcf_sweep", "KLCF", "Variants: one seed each"),

@@ -66,6 +66,7 @@ REASONS: Mapping[str, str] = {
     "denial": "denies something in a form that the judge cannot read",
     "instruction": "addresses the judge instead of stating something",
     "circular": "gives its subject as its own value",
+    "fragment": "a single word, or a sentence that lacks its end",
     "words": "no passage shares a word with it",
 }
 

@@ -248,7 +248,7 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
         complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
     unjudged: Mapping[str, int] = summary.get("unjudged", {})
-    by_local = ("script", "language", "denial", "instruction", "circular")
+    by_local = ("script", "language", "denial", "instruction", "circular", "fragment")
     if unparsed := summary.get("unparsed", 0) - sum(unjudged.get(name, 0) for name in by_local):
         complain(
             f"not in the closed world's grammar: {unparsed} of the claims, which are labelled vague"

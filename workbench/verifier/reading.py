@@ -64,6 +64,12 @@ _VALUE = re.compile(
     r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
 )
 _COPULA = re.compile(r" (?:is|are|was|were) ")
+# The first verb lacks its complement: "The city is located in", "It has about".
+_UNFINISHED = re.compile(
+    r"(?i)(?:(?!\b(?:is|are|was|were|has|have|had)\b).)*\b(?:is|are|was|were|has|have|had)"
+    r"(?: \w+(?:ed|rn|nd|wn))?"
+    r"(?: (?:a|an|the|in|on|at|of|by|to|with|from|for|as|about|approximately|around|nearly))+"
+)
 _SEVERAL = re.compile(r"[a-z][.!?] ")  # more than one sentence
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 
@@ -91,24 +97,38 @@ def read_plain(claim: str) -> Reading:
 
 
 def is_circular(text: str) -> bool:
-    """Return whether a claim gives its subject as its own value: "Benin's capital is Benin".
+    """Return whether a claim gives its subject as its own value.
 
-    The model would support such claims, because all their words are in the evidence.
+    For example, "Benin's capital is Benin" and "Benin is a country in Benin". The model would
+    support such claims, because all their words are in the evidence.
     """
     # A policy that was trained against the verifier learned to write many of them. A few are true
     # ("Singapore's capital is Singapore"); the verifier does not check these either.
     text = text.casefold().replace("\u2019", "'").strip(" .!")
     subject, verb, value = _COPULA.sub(" is ", text).rpartition(" is ")
-    own = rf"(?:the )?(?:.* of (?:the )?)?{re.escape(value.removeprefix('the '))}(?:'s? .*)?"
-    return bool(verb and re.fullmatch(own, subject))
+    subject, value = subject.removeprefix("the "), value.removeprefix("the ")
+    own = rf"(?:.* of (?:the )?)?{re.escape(value)}(?:'s? .*)?"
+    own_end = subject not in ("it", "this", "that") and f" {value}".endswith(f" {subject}")
+    return bool(verb and (own_end or re.fullmatch(own, subject)))
 
 
 def read_claim(claim: str) -> Reading:
     """Convert a claim to a `Reading` for the shipped model, which needs English without denials."""
     reading = read_plain(claim)
-    if not reading.unread and not is_english(tokenize(reading.text)):
-        return reading._replace(unread="language")
+    if not reading.unread:
+        english = is_english(tokenize(reading.text))
+        unread = "language" if not english else "fragment" if is_fragment(reading.text) else ""
+        reading = reading._replace(unread=unread)
     return reading if reading.unread else read_denial(reading.text)
+
+
+def is_fragment(text: str) -> bool:
+    """Return whether a claim is a single word, or lacks its end: "China.", "The city is in."
+
+    The model would support such claims, because all their words are in the evidence.
+    """
+    text = text.strip(" .!")
+    return " " not in text or bool(_UNFINISHED.fullmatch(text))
 
 
 def read_denial(claim: str) -> Reading:
