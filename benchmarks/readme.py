@@ -332,6 +332,20 @@ def truth_arms(found: dict) -> str:
     return f"{found['date']}.\n\n{markdown(*findings_tables.truth_arms(found))}"
 
 
+def majority(found: dict) -> str:
+    """Return the outcomes by majority of k samples, from objects of `workbench probe --json`."""
+    rates = ("accuracy", "abstention", "hallucination")
+    rows = []
+    for policy, probe in found["policies"].items():
+        for k in ("1", "4", "16"):
+            one = probe["majority"][k]
+            values = [*(one[rate] for rate in rates), one["accuracy"] - one["hallucination"]]
+            rows.append([policy, k, *(f"{value:.2f}" for value in values)])
+    return f"{found['date']}, {probe['n']} questions of the test split, seed 1.\n\n" + markdown(
+        ["policy", "k", *rates, "truthfulness"], rows
+    )
+
+
 METHODS = (
     "truthrl_real",
     "truthrl_gpu",
@@ -369,6 +383,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "verdicts": ("human_labels", verdicts),
     "real_judge": ("real_judge", real_judge),
     "win_rate": ("win_rate", win_rate),
+    "majority_smollm2": ("majority_smollm2", majority),
     "verifier_card": ("../../data/verifier/card", measured_text),
     "outcomes": ("human_labels", outcomes),
     **{f"{method}_findings": (method, findings) for method in METHODS},

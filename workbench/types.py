@@ -23,8 +23,7 @@ Spans = tuple[Span, ...]
 SCHEMA = 1  # version of the stored row
 
 # Labels, aspects and kinds of failure are declared only here; other modules import them.
-SUPPORTED = ("correct", "hedged_correct")
-REFUTED = ("hedged_wrong", "wrong")
+SUPPORTED, REFUTED = ("correct", "hedged_correct"), ("hedged_wrong", "wrong")
 CLAIM_LABELS = (*SUPPORTED, "vague", *REFUTED)  # from true to false; "vague": undecided
 OUTCOMES = ("correct", "uncertain", "incorrect")
 ITEM_LABELS = ("consistent", "contradictory", "missing")
