@@ -142,7 +142,7 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
     """Return headings, and a row per arm with its means over seeds."""
     default, columns = ARMS[method]
     settings = [set(run["set"]) for run in found["runs"]]
-    common = set[str].intersection(*settings) if len(settings) > 1 else set[str]()
+    common = set[str].intersection(*settings) if settings else set[str]()
     seeds = {
         run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]]
         for run in found["runs"]

@@ -45,7 +45,7 @@ def two_steps(
 
     monkeypatch.setattr(LlamaDecoderLayer, "forward", counted)
     monkeypatch.setattr(
-        "workbench.training.grpo_step.shared_prefix", lambda model, _: model
+        "workbench.training.shared_prefix.shared_prefix", lambda model, _: model
     )  # which makes its sums in another order
     trained(policy, trainer, rows=4, tokens=8, lora_r=4, again=again, out=out, steps=2)
     monkeypatch.undo()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers import contents
+from tests.helpers import contents, examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import read as rows
 from tests.helpers.score_helpers import write
@@ -243,7 +243,7 @@ def test_only_complete_checkpoints_count(tmp_path: Path) -> None:
     assert [row["step"] for row in rows(tmp_path / "metrics.jsonl")] == [1, 2]
 
 
-@pytest.mark.parametrize(("logged", "last"), [([1, 2, 3], 2), ([1, 2, 4], 2), ([2, 3, 4], 0)])
+@pytest.mark.parametrize(("logged", "last"), examples("logged_steps"))
 def test_a_checkpoint_counts_only_with_the_metrics_of_all_its_steps(
     tmp_path: Path, logged: list[int], last: int
 ) -> None:

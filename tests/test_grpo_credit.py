@@ -104,6 +104,43 @@ def test_only_groups_with_equal_rewards_are_sampled_again(
     assert trainer.responses == [feedback.response for feedback in graded[-1]]
 
 
+@pytest.mark.parametrize("size", [None, 4])
+def test_log_probabilities_in_chunks_are_those_of_all_logits(
+    size: int | None, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from trl.trainer import grpo_trainer
+
+    monkeypatch.setattr(grpo_trainer, "_CHUNKED_LOGPROB_CHUNK_SIZE", 16)  # of the vocabulary
+    trainer = run.trainer_of(scaled(CONFIG, temperature=0.7), policy, tmp_path, all_scored)
+    batch, rows = run.batch_of(trainer), []
+    batch["completion_mask"][::2, 3:] = 0  # shorter responses
+    run.perturb(trainer.model)
+    trainer.model.get_base_model().model.register_forward_pre_hook(
+        lambda _, __, more: rows.append(len(more["input_ids"])), with_kwargs=True
+    )
+    ids, mask = (
+        torch.cat([batch[f"{part}_{kind}"] for part in ("prompt", "completion")], 1)
+        for kind in ("ids", "mask")
+    )
+    said = batch["completion_mask"]
+    weights = torch.linspace(-1, 1, said.numel()).view_as(said) * said
+    found = []
+    assert trainer.chunked
+    for chunked in (True, False):
+        trainer.chunked = chunked
+        trainer.model.zero_grad()
+        logprobs, entropies, _ = trainer._get_per_token_logps_and_entropies(
+            trainer.model, ids, mask, said.shape[1], batch_size=size, compute_entropy=True
+        )
+        (logprobs * weights).sum().backward()
+        gradients = [one.grad for one in trainer.model.parameters() if one.grad is not None]
+        assert gradients and all(bool(one.any()) for one in gradients)
+        found.append([logprobs * said, entropies * said, *(one.clone() for one in gradients)])
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+    assert max(rows) == (size or len(ids))
+
+
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 

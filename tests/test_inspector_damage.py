@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.score_helpers import read, write
 from tests.test_inspector import SIZE, STEPS, record
 from workbench.inspector.curves import curve_data, run_list
@@ -140,17 +141,7 @@ def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: st
     assert [len(good["rows"]), good["choices"]["steps"]] == [SIZE, [1, STEPS]]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("a linked record", "no run 'bad'"),
-        ("a list for a config", "config.json is damaged (ValueError: a list where a JSON object"),
-        ("half a config", "config.json is damaged"),
-        ("a text for a number in a config", "is damaged (ValueError: alpha is"),
-        ("half a passage", "row 1 of run 'bad' is damaged"),
-        ("NaN in a row", "NaN is not a JSON number"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), examples("damaged_files"))
 def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, message: str) -> None:
     DAMAGE[name](record(tmp_path / "runs" / "bad"))
     with pytest.raises(WorkbenchError) as error:

@@ -150,16 +150,7 @@ def test_a_server_that_was_never_reached_is_soon_given_up() -> None:
         assert server.requests == 3
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "remedy"),
-    [
-        (400, "refused", ""),
-        (401, "auth", "API key"),
-        (404, "not_found", "/v1"),
-        (413, "refused", "long"),
-        (308, "refused", "give that address"),
-    ],
-)
+@pytest.mark.parametrize(("status", "kind", "remedy"), examples("refusing_statuses"))
 def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
     reply, server = ask_one(
         web.Response(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers import read_json
+from tests.helpers import examples, read_json
 from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.short_runs import short_bench
@@ -142,14 +142,7 @@ def test_facts_that_could_not_be_compared_are_on_no_list_and_stop_the_preparatio
     assert getattr(stopped.value, "code", None) == 4 and not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("support", "refute", "copies", "true", "false"),
-    [
-        (100, 10, 3, 60, 30),
-        (10, 40, 1, 10, 5),
-        (9, 0, 0, 0, 0),
-    ],
-)
+@pytest.mark.parametrize(("support", "refute", "copies", "true", "false"), examples("claim_ratios"))
 def test_supported_and_refuted_claims_are_two_to_one(
     support: int, refute: int, copies: int, true: int, false: int
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.metrics import compare_files, summarise
@@ -409,9 +410,7 @@ def test_shares_stay_shares(responses: list[list[str]]) -> None:
         assert found["factscore_penalised"]["value"] <= found["factscore"]["value"] + 1e-12
 
 
-@pytest.mark.parametrize(
-    ("k", "supported", "n"), [(0, 1, 1), (-1, 1, 1), (0, 0, 0), (4, -1, 3), (4, 0, -1), (4, 3, 2)]
-)
+@pytest.mark.parametrize(("k", "supported", "n"), examples("impossible_counts"))
 def test_f1_of_impossible_counts_is_refused(k: int, supported: int, n: int) -> None:
     with raises_error(r"K must be at least 1|must be at most the number of claims"):
         f1_at(k, supported, n)

@@ -1,5 +1,5 @@
-"""A prompt that several responses share is computed once, and logits are computed in chunks: the
-log-probabilities and gradients are those of a pass over every row.
+"""A prompt that several responses share is computed once: the log-probabilities and gradients are
+those of a pass over every row.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from tests.helpers import examples
 from tests.helpers.grpo_run import perturb
 from workbench.policies.hf import has_linear_head
 from workbench.training.shared_prefix import shared_prefix
@@ -111,16 +112,7 @@ def test_where_it_would_not_be_the_same_or_no_gain_the_pass_is_the_usual_one() -
     assert shared_prefix(sliding, LENGTH) is sliding
 
 
-@pytest.mark.parametrize(
-    ("kind", "more", "linear"),
-    [
-        ("llama", {}, True),
-        ("qwen2", {"tie_word_embeddings": True}, True),
-        ("gemma2", {"final_logit_softcapping": 30.0}, False),
-        ("granite", {"logits_scaling": 8.0}, False),
-        ("cohere", {"logit_scale": 0.5}, False),
-    ],
-)
+@pytest.mark.parametrize(("kind", "more", "linear"), examples("linear_heads"))
 def test_heads_that_change_the_logits_are_not_computed_in_chunks(
     kind: str, more: dict[str, Any], linear: bool
 ) -> None:

@@ -23,17 +23,7 @@ def test_the_table_decides_only_claims_that_it_can_read(claim: str, true: bool |
     assert table_says(claim) is true
 
 
-@pytest.mark.parametrize(
-    ("claim", "true"),
-    [
-        ("Its capital is Nairobi.", True),
-        ("The country's capital is Mombasa.", False),
-        ("The country is located in Africa.", True),
-        ("This country uses the Euro as its currency.", False),
-        ("It is located in Asia.", None),  # "it" may be the city named before
-        ("The country club is in Africa.", None),
-    ],
-)
+@pytest.mark.parametrize(("claim", "true"), examples("asked_countries"))
 def test_the_country_is_the_one_asked_about(claim: str, true: bool | None) -> None:
     assert table_says(claim, "Kenya") is true
     assert table_says(claim) is table_says(claim, "Yokohama") is None  # a city

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from tests.helpers.reward_rows import failure, row
 from workbench.inspector.examples import worked_example
 from workbench.methods import METHODS, method_configs, reward_fns
@@ -108,16 +109,7 @@ def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) ->
     assert values == pytest.approx([values[0]] * len(values))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"sentence": 9}, "claim 3 names sentence 9 of 4"),
-        ({"sentence": -1}, "claim 3 names sentence -1 of 4"),
-        ({"id": 1}, "two claims have the same id"),
-        ({"span": (9000, 9001)}, "claim 3 lies outside"),
-        ({"span": None, "end": -4}, "claim 3 lies outside"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), examples("unfit_claims"))
 def test_claims_that_do_not_fit_their_row_are_not_scored(
     change: dict[str, Any], message: str
 ) -> None:

@@ -77,16 +77,7 @@ def test_what_a_killed_copy_has_left_is_removed(tmp_path: Path) -> None:
     ] == [place]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"seed": 2},
-        {"threads": 1},
-        {"policy_hash": "q"},
-        {"world_hash": "v"},
-        {"judge": {"model": "m"}},
-    ],
-)
+@pytest.mark.parametrize("other", examples("other_starts"))
 def test_runs_that_differ_in_what_they_start_from_share_nothing(
     other: dict[str, Any], tmp_path: Path
 ) -> None:

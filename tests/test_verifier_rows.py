@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.verifier.calibrate import fit_temperature, reliability
 from workbench.verifier.rows import LABELS, Row, read_rows
@@ -52,19 +53,7 @@ def test_rows_are_read_plain_and_compressed(tmp_path: Path) -> None:
         assert read_rows(write(tmp_path / name, rows)) == rows
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "not a JSON object"),
-        ('["premise"]', "object"),
-        ('{"premise": "a", "claim": 3, "label": "support"}', "needs the text fields"),
-        (
-            '{"premise": "a", "claim": "b", "label": "entailment"}',
-            "label 'entailment' is not one of",
-        ),
-        ('{"premise": "a", "claim": " ", "label": "support"}', "the claim is empty"),
-    ],
-)
+@pytest.mark.parametrize(("line", "said"), examples("bad_verifier_rows"))
 def test_a_bad_row_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
     path = write(tmp_path / "bad.jsonl", rows_of(2))
     path.write_text(path.read_text() + line + "\n")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers import Cli, refusal
+from tests.helpers import Cli, examples, refusal
 from tests.helpers.errors import raises_error
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.probe import probe_policy
@@ -108,10 +108,7 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         vllm.complete(replace(engine, llm=second), [[1], [1] * 64], [2], Sampling(4))
 
 
-@pytest.mark.parametrize(
-    ("room", "prompt", "new", "fits"),
-    [(64, 20, 44, True), (64, 20, 45, False), (100, 20, 500, True), (64, 63, 2, False)],
-)
+@pytest.mark.parametrize(("room", "prompt", "new", "fits"), examples("vllm_room"))
 def test_completions_that_memory_would_cut_short_are_refused(
     room: int, prompt: int, new: int, fits: bool
 ) -> None:

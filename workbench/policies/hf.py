@@ -124,8 +124,10 @@ def has_linear_head(model: PreTrainedModel) -> bool:
     """
     import torch
 
-    head = model.get_output_embeddings()
-    if type(head) is not torch.nn.Linear:
+    head, config = model.get_output_embeddings(), model.config.get_text_config()
+    # TRL reads these settings, even of models that ignore them
+    changes = ("logit_scale", "output_multiplier", "final_logit_softcapping")
+    if type(head) is not torch.nn.Linear or any(getattr(config, name, None) for name in changes):
         return False
     with torch.no_grad():
         output = model(
@@ -134,7 +136,9 @@ def has_linear_head(model: PreTrainedModel) -> bool:
             output_hidden_states=True,
             use_cache=False,
         )
-        return bool(torch.equal(output.logits, head(output.hidden_states[-1])))
+        return bool(
+            output.hidden_states and torch.equal(output.logits, head(output.hidden_states[-1]))
+        )
 
 
 def by_generate(

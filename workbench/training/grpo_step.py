@@ -44,7 +44,7 @@ from workbench.training.grpo_config import (
 from workbench.training.loading import Trainee
 from workbench.training.recorder import LOGGED, RolloutRecorder, reward_of
 from workbench.training.sampling import grouped, named, sample
-from workbench.training.shared_prefix import shared_prefix
+from workbench.training.shared_prefix import chunked_logprobs
 from workbench.training.trl_common import Offline, finish_trainer, report_callback
 from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response, WorkbenchError
 from workbench.util.grouping import split_batches
@@ -324,22 +324,24 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> Any:
         """Overridden for four reasons:
 
-        - The logits of all tokens are never held at once: TRL computes log-probabilities in chunks
-          of the vocabulary, but only if Liger's kernels are installed, which the chunks do not use.
+        - The logits of all tokens are never held at once. TRL computes log-probabilities in chunks
+          of the vocabulary only if Liger's kernels are installed, but the computation needs none of
+          these kernels.
         - A prompt that several responses share is computed once.
         - The log-probabilities are recorded.
         - With importance_sampling=trajectory, every token must get the ratio of its whole response.
           The old log-probabilities in the batch are replaced for this; TRL's loss reads them after
           this call.
         """
-        inputs = (input_ids, attention_mask, logits_to_keep)
         # a wrapper such as DDP's expects a single forward pass
         unwrapped = model is self.accelerator.unwrap_model(model)
         if self.chunked and unwrapped and not kwargs.get("compute_aux_loss"):
-            more = {key: kwargs[key] for key in kwargs.keys() - {"batch_size", "compute_aux_loss"}}
-            outputs = self._chunked_logps(shared_prefix(model, logits_to_keep), *inputs, **more)
+            inputs = (input_ids, attention_mask, logits_to_keep)
+            outputs = chunked_logprobs(self._chunked_logps, model, *inputs, kwargs)
         else:
-            outputs = super()._get_per_token_logps_and_entropies(model, *inputs, **kwargs)
+            outputs = super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, **kwargs
+            )
         if not self.plain:  # Unsloth returns None here
             return outputs
         self.logprobs_BT = outputs[0].detach()

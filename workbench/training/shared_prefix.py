@@ -6,6 +6,7 @@ values of their prompt. Gradients also flow through these keys and values.
 """
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,9 +15,39 @@ from transformers import DynamicCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from workbench.policies.decode import plain_model
+from workbench.types import JsonMapping
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+Logprobs = tuple[Tensor, Tensor | None, None]  # log-probabilities, entropies, no auxiliary loss
+
+
+def chunked_logprobs(
+    compute: Callable[..., Logprobs],
+    model: "PreTrainedModel",
+    input_ids: Tensor,
+    attention_mask: Tensor,
+    length: int,
+    options: JsonMapping,
+) -> Logprobs:
+    """Return the responses' log-probabilities and entropies, each (B, length).
+
+    Args:
+        compute: TRL's computation in chunks, which never holds the logits of all tokens.
+        length: number of columns of the batch that are responses.
+        options: arguments of TRL's usual computation. With `batch_size`, so many rows are computed
+            at once. The entropies are None unless `compute_entropy` is set.
+    """
+    part = shared_prefix(model, length)
+    more = {key: options[key] for key in options.keys() - {"batch_size", "compute_aux_loss"}}
+    size = options.get("batch_size") or len(input_ids)
+    parts = [
+        compute(part, *rows, length, **more)
+        for rows in zip(input_ids.split(size), attention_mask.split(size), strict=True)
+    ]
+    logprobs, entropies, _ = zip(*parts, strict=True)
+    return torch.cat(logprobs), None if entropies[0] is None else torch.cat(entropies), None
 
 
 def shared_prefix(model: "PreTrainedModel", length: int) -> "PreTrainedModel | SharedPrefix":

@@ -64,11 +64,18 @@ _VALUE = re.compile(
     r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
 )
 _COPULA = re.compile(r" (?:is|are|was|were) ")
-# The first verb lacks its complement: "The city is located in", "It has about".
+# A claim without its end: "The city is located in", "It has about", "Oslo is a town in the"
 _UNFINISHED = re.compile(
-    r"(?i)(?:(?!\b(?:is|are|was|were|has|have|had)\b).)*\b(?:is|are|was|were|has|have|had)"
-    r"(?: \w+(?:ed|rn|nd|wn))?"
-    r"(?: (?:a|an|the|in|on|at|of|by|to|with|from|for|as|about|approximately|around|nearly))+"
+    r"^(?:(?!\b(?:is|are|was|were|has|have|had|lies?)\b).)*"  # up to the first verb
+    r"\b(?:(?:is|are|was|were|lies?)(?: located| situated| born)?|has|have|had)"
+    r"(?: (?:in|at|of|by|from|about|approximately|around|nearly))+$"
+    r"|\b(?:city|town|country|capital|population|founded) (?:in|of|by|approximately|around)$"
+    r"| (?:a|an|the)$"
+)
+# "Benin is a country in Benin"
+_WITHIN = re.compile(
+    r"(?P<own>[A-Z].*) (?:is|are|was|were) (?:(?!the capital|(?:a|an|the) (?:capital|home)\b)"
+    r"(?:a|an|the) (?:[a-z]+ )+)?(?:in|of) (?:the )?(?:city |country |state )?(?P=own)"
 )
 _SEVERAL = re.compile(r"[a-z][.!?] ")  # more than one sentence
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
@@ -104,12 +111,12 @@ def is_circular(text: str) -> bool:
     """
     # A policy that was trained against the verifier learned to write many of them. A few are true
     # ("Singapore's capital is Singapore"); the verifier does not check these either.
+    if _WITHIN.fullmatch(text.strip(" .!").removeprefix("The ")):
+        return True
     text = text.casefold().replace("\u2019", "'").strip(" .!")
     subject, verb, value = _COPULA.sub(" is ", text).rpartition(" is ")
-    subject, value = subject.removeprefix("the "), value.removeprefix("the ")
-    own = rf"(?:.* of (?:the )?)?{re.escape(value)}(?:'s? .*)?"
-    own_end = subject not in ("it", "this", "that") and f" {value}".endswith(f" {subject}")
-    return bool(verb and (own_end or re.fullmatch(own, subject)))
+    own = rf"(?:the )?(?:.* of (?:the )?)?{re.escape(value.removeprefix('the '))}(?:'s? .*)?"
+    return bool(verb and re.fullmatch(own, subject))
 
 
 def read_claim(claim: str) -> Reading:
@@ -128,7 +135,7 @@ def is_fragment(text: str) -> bool:
     The model would support such claims, because all their words are in the evidence.
     """
     text = text.strip(" .!")
-    return " " not in text or bool(_UNFINISHED.fullmatch(text))
+    return " " not in text or bool(_UNFINISHED.search(text))
 
 
 def read_denial(claim: str) -> Reading:
