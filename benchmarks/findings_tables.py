@@ -1,6 +1,8 @@
 """Tables of the results of `benchmarks/findings.py`: statements with their results, and arms."""
 
+import tomllib
 from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 from benchmarks import reproduce
@@ -142,7 +144,7 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
     """Return headings, and a row per arm with its means over seeds."""
     default, columns = ARMS[method]
     settings = [set(run["set"]) for run in found["runs"]]
-    common = set[str].intersection(*settings) if settings else set[str]()
+    common = set[str].intersection(*settings) if len(settings) > 1 else defaults(method)
     seeds = {
         run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]]
         for run in found["runs"]
@@ -161,6 +163,13 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
     ]
     headings = [*(column[2] for column in columns), *(["seconds"] if method in TIMED else [])]
     return ["arm", *headings, "seeds", "own settings"], rows
+
+
+def defaults(method: str) -> set[str]:
+    """Return the settings of all runs of a study."""
+    runs = Path(__file__).parent / "findings" / f"{method}_runs.toml"
+    found = tomllib.loads(runs.read_text()) if runs.is_file() else {}
+    return set(found.get("defaults", {}).get("set", []))
 
 
 TIMED = ("comparison",)  # tables with the seconds of a run

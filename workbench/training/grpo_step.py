@@ -325,8 +325,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         """Overridden for four reasons:
 
         - The logits of all tokens are never held at once. TRL computes log-probabilities in chunks
-          of the vocabulary only if Liger's kernels are installed, but the computation needs none of
-          these kernels.
+          of the vocabulary only if Liger's kernels are installed, although it does not call them.
         - A prompt that several responses share is computed once.
         - The log-probabilities are recorded.
         - With importance_sampling=trajectory, every token must get the ratio of its whole response.
