@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.policies.hf import SMALL
 from workbench.policies.load import check_policy_name, load_checkpoint, load_policy
 from workbench.runs.checkpoints import mark_complete
 from workbench.training.settings import LoRA
@@ -144,9 +145,10 @@ def load_trainee(
     if usable and has_gpu():
         trainee = _load_unsloth(policy, adapter, seed, max_length)
     else:
-        return_freed_memory()
         set_seed(seed)  # the first matrix of a new adapter is random
         trainee = _load_plain(policy, adapter)
+        if trainee.model.num_parameters() >= SMALL:  # a tiny model would be a third slower
+            return_freed_memory()
         if usable:
             trainee = replace(trainee, model=with_unsloth_methods(trainee.model), path="unsloth")
     device = torch.cuda.get_device_name() if has_gpu() else "CPU"

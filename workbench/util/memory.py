@@ -13,7 +13,7 @@ def return_freed_memory() -> None:
     """Make the C library return large freed blocks to the system at once, for this process.
 
     By default, glibc keeps freed blocks of up to 32 MB. Tensors of varying sizes rarely fit into
-    them, so the process grows: a step of GRPO took 4 GB in place of 1.9 GB (docs/scaling.md).
+    them, so the process grows: a step of GRPO took 4.0 GB in place of 2.0 GB (docs/scaling.md).
     Nothing changes with other C libraries, or if the environment sets MALLOC_MMAP_THRESHOLD_.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
