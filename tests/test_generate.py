@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Policy, generate, prompt_ids
 from workbench.policies.load import check_policy_name, load_policy
@@ -46,16 +47,7 @@ def test_the_seed_determines_samples_and_the_random_state_stays(policy: Policy) 
     assert generate(policy, QUESTIONS, max_new_tokens=6, seed=4) != once
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        (
-            {"max_new_tokens": 4, "samples": 2, "greedy": True},
-            "greedy decoding",
-        ),
-        ({"max_new_tokens": 0}, "max_new_tokens is 0: it must be at least 1"),
-    ],
-)
+@pytest.mark.parametrize(("how", "message"), examples("unusable_sampling"))
 def test_sampling_that_cannot_work_is_refused(
     policy: Policy, how: dict[str, Any], message: str
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.scripted_judge import JudgeServer, Script
-from tests.helpers import Cli, printed, refusal
+from tests.helpers import Cli, examples, printed, refusal
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.judge import Element
@@ -188,19 +188,7 @@ def test_questions_that_all_agree_are_no_certainty(
     assert found["low"] == (low and pytest.approx(low, abs=1e-4)) and found["high"] == (low and 1.0)
 
 
-@pytest.mark.parametrize(
-    ("options", "remedy"),
-    [
-        ("--judge-model m", "--judge-model needs a judge at a URL"),
-        ("--judge-cache f", "--judge-cache needs a judge at a URL"),
-        ("--dry-run", "--dry-run needs a judge"),
-        (
-            "--judge http://127.0.0.1:9",
-            "needs the name of a model on that server: add --judge-model NAME",
-        ),
-        ("--judge http://127.0.0.1:9 --judge-model m", "gives no verdict .*start its server"),
-    ],
-)
+@pytest.mark.parametrize(("options", "remedy"), examples("unusable_options"))
 def test_options_that_cannot_work_are_refused_and_nothing_is_left(
     options: str, remedy: str, tmp_path: Path, cli: Cli
 ) -> None:

@@ -192,8 +192,11 @@ def test_the_items_of_a_phase_by_hand() -> None:
     assert step["weights"] == 2 * 7_615_616_512 and step["reward_models"] == 0
     assert [step[name] // lora for name in ("adapter", "gradients", "optimizer")] == [6, 4, 8]
     assert rollouts["kv_cache"] == 2 * 29 * 512 * 2 * 128 * 2560
-    assert step["activations"] == 2 * 2560 * 28 * 3584 * 2
-    assert step["logits"] == 2 * 2048 * 152_064 * (3 * 4 + 2)
+    assert step["logits"] == 2048 * 8192 * (4 * 4 + 2)  # in chunks
+    layer = 2 * (3 * 18944 + 4 * 3584 + 2560) + 4 * (18944 + 6 * 3584 + 7 * 64)
+    layer += 4 * (2 * 3584 + 28 + 2)  # bytes per token that a recomputed layer saves
+    inputs = 2 * 2560 * 28 * 3584 * 2
+    assert step["activations"] == inputs + 2 * 2560 * (layer + 2 * 18944) - step["logits"]
     assert found["phases"][2]["total"] == total(step) == GIB + int(1.2 * sum(step.values()))
     four_bits = plan("truthrl", overrides=["truthrl.grpo.load_in_4bit=true"])["phases"]
     matrices = 28 * (29_360_128 + 203_685_888)  # half a byte, 1 of 64, 4 of 64 · 256
