@@ -109,8 +109,10 @@ def test_log_probabilities_in_chunks_are_those_of_all_logits(
     size: int | None, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
-    from trl.trainer import grpo_trainer
+    from trl.trainer import grpo_trainer, utils
 
+    assert utils._CHUNKED_LOGPROB_TOKEN_CHUNK_SIZE == 2048  # as the plan assumes
+    assert grpo_trainer._CHUNKED_LOGPROB_CHUNK_SIZE == 8192
     monkeypatch.setattr(grpo_trainer, "_CHUNKED_LOGPROB_CHUNK_SIZE", 16)  # of the vocabulary
     trainer = run.trainer_of(scaled(CONFIG, temperature=0.7), policy, tmp_path, all_scored)
     batch, rows = run.batch_of(trainer), []

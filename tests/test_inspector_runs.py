@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import write_json
+from tests.helpers import examples, write_json
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
@@ -392,15 +392,6 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     assert "cannot be read" in served({"id": 1})["error"] and "error" in served([])
 
 
-@pytest.mark.parametrize(
-    ("columns", "summed"),
-    [
-        ("trl:accuracy trl:format trl:completion_length rlfh", "trl:accuracy trl:format"),
-        ("verl:acc verl:score", "verl:score"),
-        ("verl:score verl:reward", "verl:reward"),
-        ("trl:length", ""),
-        ("trl:strength", "trl:strength"),
-    ],
-)
+@pytest.mark.parametrize(("columns", "summed"), examples("logged_columns"))
 def test_the_sum_of_logged_columns_is_the_reward(columns: str, summed: str) -> None:
     assert reward_columns(columns.split()) == summed.split()

@@ -1,8 +1,9 @@
-"""Compute each distinct prompt of a batch once (Prefix Grouper, arXiv 2506.05433).
+"""Compute log-probabilities without holding all logits, and each distinct prompt of a batch once.
 
-In GRPO the responses of a group share their prompt, so the same prompt would be computed many
-times. Here the distinct prompts are computed first. The responses then attend to the keys and
-values of their prompt. Gradients also flow through these keys and values.
+The latter is Prefix Grouper (arXiv 2506.05433). In GRPO the responses of a group share their
+prompt, so the same prompt would be computed many times. Here the distinct prompts are computed
+first. The responses then attend to the keys and values of their prompt. Gradients also flow through
+these keys and values.
 """
 
 import inspect
