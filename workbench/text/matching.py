@@ -64,8 +64,8 @@ _PRICE = re.compile(
 )
 _STRUCK = re.compile(r"(?s)(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>")
 _EMPHASIS = re.compile(r"(?i)</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
-# not "1889 [1890]", which may be two guesses, and not "1889²"
-_CITED = re.compile(rf"(?![^\]】)]*\d{{3}})(?!(?<=\d)[¹²³⁰-⁹])(?:{CITATION})")
+_CITED = re.compile(rf"(?!(?<=\d)[¹²³⁰-⁹])(?:{CITATION})")  # not "1889²"
+_BRACKETED_NUMBER = re.compile(r"[^\]】)]*\d{3}")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
 _HEADING = re.compile(  # of a part that is not the answer
     r"(?im)^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
@@ -136,7 +136,7 @@ def probability(
     """
     answer = answer.replace(MENTION, " ")
     if "[" not in "".join(gold):  # as in an interval
-        bare = _CITED.sub(" ", answer)
+        bare = _uncited(answer)
         answer = bare if any(map(str.isalnum, bare)) else answer
     answer = _plain(answer)
     if not gold or declines(answer):
@@ -171,6 +171,14 @@ def retracted(text: str, answer: str) -> bool:
         return False
     after = text[tag + len("</answer>") :] if tag > box else text[box:].partition(answer)[2]
     return bool(_RETRACTS.search(after))
+
+
+def _uncited(text: str) -> str:
+    """Replace citation marks by spaces, but not "1889 [1890]", which may be two guesses."""
+    # a lookahead in `_CITED` would read the rest of the text at each position
+    return _CITED.sub(
+        lambda mark: mark[0] if _BRACKETED_NUMBER.match(text, mark.start()) else " ", text
+    )
 
 
 def _plain(text: str) -> str:
