@@ -50,6 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "message"), examples("refused_commands"))
 def test_what_is_refused_names_the_reason_and_leaves_nothing(
     place: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, command: str, message: str
