@@ -192,6 +192,32 @@ def real_judge(found: dict) -> str:
     return "\n\n".join([*tables, "\n".join(costs)])
 
 
+def judge_prompts(found: dict) -> str:
+    """Return form and time of a small language model's prompts, and its agreement with others."""
+    forms, agreed = [], []
+    for name, one in found.items():
+        for task, some in one["tasks"].items():
+            failed = ", ".join(f"{n} {kind}" for kind, n in some["failures"].items())
+            form, n = some["in_form_at_once"], str(some["in_form_at_once"]["n"])
+            forms.append([name, task, n, share(form), failed or "0", f"{some['seconds']:.1f}"])
+        for other, some in one["agreement"].items():
+            calls = [
+                f"{n} of {of}" for n, of in zip(some["called_correct"], some["of"], strict=True)
+            ]
+            calls = ["", ""] if "outcomes" in other else calls
+            agreed.append([name, other, str(some["n"]), share(some), *calls])
+    columns = ["model", "prompt", "n", "first reply in form", "failed at last", "seconds"]
+    compared = [
+        "model",
+        "compared with",
+        "n",
+        "equal",
+        "true called correct",
+        "false called correct",
+    ]
+    return f"{markdown(columns, forms)}\n\n{markdown(compared, agreed)}"
+
+
 WINS = {
     "altered": "true biographies − half of the facts altered",
     "half": "true biographies − their first half",
@@ -382,6 +408,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "waits": ("waits", waits.table),
     "verdicts": ("human_labels", verdicts),
     "real_judge": ("real_judge", real_judge),
+    "judge_prompts": ("judge_prompts", judge_prompts),
     "win_rate": ("win_rate", win_rate),
     "majority_smollm2": ("majority_smollm2", majority),
     "verifier_card": ("../../data/verifier/card", measured_text),
