@@ -235,7 +235,6 @@ def test_pages_cover_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     )
 
 
-@pytest.mark.slow
 def test_next_and_previous_follow_the_list(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     runs, came = Runs(tmp_path), {"run": "run", "query": {"order": "highest", "tier": "half"}}

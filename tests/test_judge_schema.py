@@ -129,26 +129,32 @@ def test_a_server_that_ignores_the_constraint_is_parsed_as_strictly(text: str) -
 
 
 def test_every_task_has_the_schema_of_its_reply() -> None:
-    passages = ["One.", "Two."]
-    outline = schema(render("outline", question="Q?", passages=passages))
-    assert outline["properties"]["points"]["items"] == {
-        "type": "object",
-        "properties": {"text": {"type": "string"}, "passage": {"type": "integer", "enum": [1, 2]}},
-        "required": ["text", "passage"],
-        "additionalProperties": False,
+    outline = render("outline", question="Q?", passages=["1", "2"])
+    assert schema(outline)["properties"]["points"] == {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string"},
+                "passage": {"type": "integer", "enum": [1, 2]},
+            },
+            "required": ["text", "passage"],
+            "additionalProperties": False,
+        },
+        "minItems": 1,
+        "maxItems": 5,
     }
-    inform = schema(render("inform", question="Q?", response="R.", claims=["A.", "B.", "C."]))
-    assert inform["properties"]["ratings"] == {
+    inform = render("inform", question="Q?", response="R.", claims=["A.", "B.", "C."])
+    assert schema(inform)["properties"]["ratings"] == {
         "type": "array",
         "items": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
         "minItems": 3,
         "maxItems": 3,
     }
-    checklist = schema(render("checklist", question="Q?", response="R.", items=["A."]))
-    labels = checklist["properties"]["labels"]["items"]["enum"]
-    assert labels == ["consistent", "contradictory", "missing"]
-    extract = schema(render("extract", question="Q?", response="R."))
-    assert extract["required"] == ["sentences"]
+    checklist = render("checklist", question="Q?", response="R.", items=["A."])
+    labels = schema(checklist)["properties"]["labels"]["items"]
+    assert labels["enum"] == ["consistent", "contradictory", "missing"]
+    assert schema(render("extract", question="Q?", response="R."))["required"] == ["sentences"]
     for task in ONE_LABEL:
         labels = schema(Prompt(task, ""))["enum"]
         assert [read(task, json.dumps(label), constrained=True) for label in labels] == labels

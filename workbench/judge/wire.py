@@ -151,7 +151,12 @@ def _schema(shape: Any, task: str, number: int | None) -> JsonObject:
         closed = {"required": [*shape], "additionalProperties": False}
         return {"type": "object", "properties": parts, **closed}
     if isinstance(shape, list):
-        size = {"minItems": number, "maxItems": number} if task in ("checklist", "inform") else {}
+        least, most = {
+            "checklist": (number, number),
+            "inform": (number, number),
+            "outline": (1, MOST_POINTS),
+        }.get(task, (None, None))
+        size = {"minItems": least, "maxItems": most} if most else {}
         return {"type": "array", "items": _schema(shape[0], task, number), **size}
     if shape is _label:
         return {"type": "string", "enum": [*LABELS[task]]}
