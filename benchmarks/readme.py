@@ -205,16 +205,11 @@ def judge_prompts(found: dict) -> str:
                 f"{n} of {of}" for n, of in zip(some["called_correct"], some["of"], strict=True)
             ]
             calls = ["", ""] if "outcomes" in other else calls
-            agreed.append([name, other, str(some["n"]), share(some), *calls])
+            reference, _, labels = other.partition("; ")
+            agreed.append([labels or name, reference, str(some["n"]), share(some), *calls])
     columns = ["model", "prompt", "n", "first reply in form", "failed at last", "seconds"]
-    compared = [
-        "model",
-        "compared with",
-        "n",
-        "equal",
-        "true called correct",
-        "false called correct",
-    ]
+    sides = ["called correct, of true claims", "of false claims"]
+    compared = ["labels of", "true or false by", "n", "equal", *sides]
     return f"{markdown(columns, forms)}\n\n{markdown(compared, agreed)}"
 
 
