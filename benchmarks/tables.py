@@ -1,0 +1,107 @@
+"""Tables in Markdown: their form, and the tables of language models as judges."""
+
+from collections import Counter
+
+JUDGES, LEAST_CLAIMS = ("local", "model", "both"), 5
+
+
+def markdown(columns: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(
+        "| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows]
+    )
+
+
+def cell(rate: dict) -> str:
+    return f"{rate['value']:.2f} [{rate['low']:.2f}, {rate['high']:.2f}]"
+
+
+def share(rate: dict) -> str:
+    return (
+        "–"
+        if rate["value"] is None
+        else f"{rate['value']:.0%} [{rate['low']:.0%}, {rate['high']:.0%}]"
+    )
+
+
+def real_judge(found: dict) -> str:
+    """Return the verifier, a small language model and both on the same claims, without small
+    samples.
+    """
+    columns = ["model", "claims", "n", "verifier", "model alone", "both"]
+    called, accurate, ordered, costs = [], [], [], []
+    for name, one in found["models"].items():
+        sizes = Counter(some["altered"]["local"]["n"] for some in one["altered"].values())
+        for kind, some in one["altered"].items():
+            if kind == "all kinds" and sizes[some["altered"]["local"]["n"]] > 1:
+                continue  # a single kind was measured
+            for version in ("altered", "original"):
+                judges = some[version]
+                if (n := judges["local"]["n"]) >= LEAST_CLAIMS:
+                    shares = [share(judges[judge]) for judge in JUDGES]
+                    called.append([name, f"{kind}: {version}", str(n), *shares])
+        pooled = {"data sets": one["all_sets"]}
+        pooled["altered, originals"] = one["altered"]["all kinds"]["separated"]
+        for group, some in pooled.items():
+            row = [name, group, str(some["n"])]
+            if some["n"] >= 2 * LEAST_CLAIMS and all(judge in some for judge in JUDGES):
+                accurate.append([*row, *(cell(some[one]["balanced_accuracy"]) for one in JUDGES)])
+                if "auroc" in some["model"]:
+                    ordered.append([*row, *(cell(some[one]["auroc"]) for one in JUDGES[:2])])
+        clock = one["cpu_seconds_per_claim"]
+        costs.append(
+            f"- {name}: {one['asked']} claims, median {clock['median']:.1f} CPU seconds a claim;"
+            f" {share(one['in_declared_form'])} in the declared form."
+        )
+    tables = [
+        "Share called *correct*:\n\n" + markdown(columns, called),
+        "Balanced accuracy of *correct*:\n\n" + markdown(columns, accurate),
+        "AUROC of `p`:\n\n" + markdown(columns[:-1], ordered),
+    ]
+    return "\n\n".join([*tables, "\n".join(costs)])
+
+
+def judge_prompts(found: dict) -> str:
+    """Return form and time of a small language model's prompts, and its agreement with others."""
+    forms, agreed = [], []
+    for name, one in found.items():
+        for task, some in one["tasks"].items():
+            failed = ", ".join(f"{n} {kind}" for kind, n in some["failures"].items())
+            form, n = some["in_form_at_once"], str(some["in_form_at_once"]["n"])
+            forms.append([name, task, n, share(form), failed or "0", f"{some['seconds']:.1f}"])
+        for other, some in one["agreement"].items():
+            calls = [
+                f"{n} of {of}" for n, of in zip(some["called_correct"], some["of"], strict=True)
+            ]
+            calls = ["", ""] if "outcomes" in other else calls
+            reference, _, labels = other.partition("; ")
+            agreed.append([labels or name, reference, str(some["n"]), share(some), *calls])
+    columns = ["model", "prompt", "n", "first reply in form", "failed at last", "seconds"]
+    sides = ["called correct, of true claims", "of false claims"]
+    compared = ["labels of", "true or false by", "n", "equal", *sides]
+    return f"{markdown(columns, forms)}\n\n{markdown(compared, agreed)}"
+
+
+WINS = {
+    "altered": "true biographies − half of the facts altered",
+    "half": "true biographies − their first half",
+    "trained": "trained policy − initial policy",
+}
+
+
+def win_rate(found: dict) -> str:
+    """Return win rates by a small language model, and those of its controls."""
+    rows = [
+        [
+            name,
+            WINS[pair],
+            str(one["pairs"]["n"]),
+            share(one["win_rate"]),
+            f"{one['pairs']['won']}, {one['pairs']['tied']}, {one['pairs']['lost']}",
+            share(one["by_p"]) if one["by_p"]["n"] else "–",
+            share(one["exact"]) if "exact" in one else "100%",
+        ]
+        for name, pairs in found.items()
+        for pair, one in pairs.items()
+    ]
+    columns = ["judge", "pairs", "n", "win rate", "won, tied, lost", "win rate by `p`", "exact"]
+    return markdown(columns, rows)
