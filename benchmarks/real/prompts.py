@@ -1,4 +1,4 @@
-"""Measure all prompts of a judge on a served GGUF model: form, time, and agreement.
+"""Measure the prompts of a judge on a served GGUF model: form, time, and agreement.
 
     python -m benchmarks.real.prompts --gguf FILE --answers FILE [FILE …] [--rows 30]
 
@@ -148,7 +148,7 @@ def tasks(log: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure all prompts of a judge on a GGUF model.")
+    parser = argparse.ArgumentParser(description="Measure the prompts of a judge on a GGUF model.")
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--answers", type=Path, nargs="+", required=True)
     parser.add_argument("--rows", type=int, default=30)
