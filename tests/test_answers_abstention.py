@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import EXAMPLES, examples, read_json
-from workbench.text import (
-    INVALID_QUESTION,
-    final_answer,
-    is_abstention,
-    is_invalid,
-    matches,
-)
+from workbench.text import INVALID_QUESTION, final_answer, is_abstention, is_invalid, matches
 from workbench.text.abstention import ABSTENTIONS
 
 

@@ -10,16 +10,7 @@ from tests.helpers import Cli, refusal
 from tests.helpers.errors import raises_error
 from workbench.experiments.claims_table import export_claims, write_table
 from workbench.runs.store import append_feedback
-from workbench.types import (
-    Claim,
-    Event,
-    Feedback,
-    Passage,
-    Question,
-    Response,
-    Reward,
-    Verdict,
-)
+from workbench.types import Claim, Event, Feedback, Passage, Question, Response, Reward, Verdict
 
 TOWER = Passage("p", "Tower", "It is in Paris. It was built in 1889.")
 

@@ -15,15 +15,7 @@ from workbench.metrics import outcome_of
 from workbench.pipeline import assemble
 from workbench.runs.store import iter_feedback
 from workbench.training.collect import ungraded
-from workbench.types import (
-    Claim,
-    Feedback,
-    Passage,
-    Question,
-    Response,
-    Verdict,
-    WorkbenchError,
-)
+from workbench.types import Claim, Feedback, Passage, Question, Response, Verdict, WorkbenchError
 from workbench.verdicts.checks import rule_checks
 
 GRADE = assemble(rule_checks(), ["outcome"], {})

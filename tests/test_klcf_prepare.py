@@ -23,16 +23,7 @@ from workbench.methods.klcf.facts import Fact, facts_of
 from workbench.methods.klcf.prepare import check_checks, prepare, write_prepared
 from workbench.methods.klcf.prepared import CARD, CHECKLISTS, TRUTH, Source, read_prepared
 from workbench.training.collect import ungraded
-from workbench.types import (
-    Checked,
-    Claims,
-    Failure,
-    Feedback,
-    Question,
-    Response,
-    Verdict,
-    Verify,
-)
+from workbench.types import Checked, Claims, Failure, Feedback, Question, Response, Verdict, Verify
 from workbench.util.config import scaled
 from workbench.util.jsonl import iter_rows
 from workbench.verdicts.checks import rule_checks

@@ -24,14 +24,7 @@ from workbench.judge import Element, elements
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench, bench
 from workbench.retrieval import build_index, from_passages
-from workbench.types import (
-    Claim,
-    Claims,
-    Failure,
-    Passage,
-    Question,
-    Response,
-)
+from workbench.types import Claim, Claims, Failure, Passage, Question, Response
 from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import judge_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge, named_judge

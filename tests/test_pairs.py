@@ -10,15 +10,7 @@ from typing import Any
 from tests.test_formats import names
 from workbench.training import pairs
 from workbench.training.rows import Card, Example, Pair
-from workbench.types import (
-    Claim,
-    Failure,
-    Feedback,
-    Question,
-    Response,
-    Reward,
-    Verdict,
-)
+from workbench.types import Claim, Failure, Feedback, Question, Response, Reward, Verdict
 
 ADA = Question("ada", "Where was Ada born?", ("Oslo", "Christiania"))
 BO = Question("bo", "Where was Bo born?", ("Rome",))

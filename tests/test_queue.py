@@ -16,13 +16,7 @@ from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
 from workbench.experiments.experiment import run_experiment, train
-from workbench.experiments.queue import (
-    distinct,
-    queue_runs,
-    read_entries,
-    status_of,
-    train_queue,
-)
+from workbench.experiments.queue import distinct, queue_runs, read_entries, status_of, train_queue
 from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows

@@ -19,12 +19,7 @@ from workbench.methods.bench import TINY_POLICY
 from workbench.policies.generate import generate, prompt_ids
 from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
-from workbench.training.offline import (
-    offline_stage,
-    steps_of,
-    train_offline,
-    weighted_loss,
-)
+from workbench.training.offline import offline_stage, steps_of, train_offline, weighted_loss
 from workbench.training.rows import Card, Example, encode_example
 from workbench.training.settings import Passes
 from workbench.training.stage import Job

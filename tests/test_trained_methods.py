@@ -23,15 +23,7 @@ from workbench.methods.method import scaled
 from workbench.methods.rlfh.method import loaded_at_first_batch
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.types import (
-    REFUTED,
-    Checked,
-    Claims,
-    Feedback,
-    Question,
-    Response,
-    Verify,
-)
+from workbench.types import REFUTED, Checked, Claims, Feedback, Question, Response, Verify
 from workbench.verdicts.checks import rule_checks
 
 RUNS = ROOT / "benchmarks" / "findings"
@@ -87,7 +79,7 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
 
 @pytest.mark.slow
 def test_binary_rar_trains_on_one_number_a_response(tmp_path: Path) -> None:
-    summary, rows = trained("binary_rar", [], tmp_path, grpo=FEW)
+    summary, rows = trained("binary_rar", ["binary_rar.kinds=numeric,biography"], tmp_path, grpo=FEW)
     values = {row.rewards["binary_rar"].value for row in rows}
     assert summary["status"] == "done" and values == {0.0, 1.0} and weights_moved(tmp_path)
     for row in rows:
@@ -95,6 +87,8 @@ def test_binary_rar_trains_on_one_number_a_response(tmp_path: Path) -> None:
         cut_off = row.response.finish == "length"
         assert row.rewards["binary_rar"].value == float(not (contradicted or cut_off))
         assert len(set(row.response.advantages)) == 1
+    # the outcomes of these questions are not checked, and no reward needs them
+    assert not any(row["failed"] for row in metrics_rows(tmp_path))
 
 
 THINKING = ["truthrl.prompts.system=Think first, then answer.", "truthrl.reasoning=additive"]

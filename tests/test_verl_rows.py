@@ -18,15 +18,7 @@ from workbench.scoring.verl_rows import (
     row_of,
     token_rewards,
 )
-from workbench.types import (
-    Event,
-    Failure,
-    Feedback,
-    Passage,
-    Question,
-    Response,
-    Reward,
-)
+from workbench.types import Event, Failure, Feedback, Passage, Question, Response, Reward
 from workbench.util.failures import TooManyFailures
 
 NAN = math.nan

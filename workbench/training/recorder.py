@@ -205,7 +205,8 @@ class RolloutRecorder(MetricsLog):
         row = {
             "step": step,
             **reward_metrics(feedbacks, self.method),
-            **rates(feedbacks),
+            # `rates` also counts answers without an outcome, which some rewards do not need
+            **{name: rate for name, rate in rates(feedbacks).items() if name in RATES},
             **claim_counts(feedbacks),
             "length": mean([len(feedback.response.token_ids) for feedback in feedbacks]),
             "truncated": mean([feedback.response.finish == "length" for feedback in feedbacks]),
