@@ -65,7 +65,7 @@ _PRICE = re.compile(
 _STRUCK = re.compile(r"(?s)(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>")
 _EMPHASIS = re.compile(r"(?i)</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
 _CITED = re.compile(rf"(?!(?<=\d)[¹²³⁰-⁹])(?:{CITATION})")  # not "1889²"
-_BRACKETED_NUMBER = re.compile(r"[^\]】)]*\d{3}")
+_NUMBER = re.compile(r"[^\]】)]*\d{3}")  # "[1890]", but not "[1](https://example.org/1890)"
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
 _HEADING = re.compile(  # of a part that is not the answer
     r"(?im)^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
@@ -175,10 +175,7 @@ def retracted(text: str, answer: str) -> bool:
 
 def _uncited(text: str) -> str:
     """Replace citation marks by spaces, but not "1889 [1890]", which may be two guesses."""
-    # a lookahead in `_CITED` would read the rest of the text at each position
-    return _CITED.sub(
-        lambda mark: mark[0] if _BRACKETED_NUMBER.match(text, mark.start()) else " ", text
-    )
+    return _CITED.sub(lambda mark: mark[0] if _NUMBER.match(mark[0]) else " ", text)
 
 
 def _plain(text: str) -> str:
