@@ -1,4 +1,4 @@
-"""Tables in Markdown: their form, and the tables of language models as judges."""
+"""Write results as tables in Markdown: helpers, and the tables on language models as judges."""
 
 from collections import Counter
 
@@ -68,16 +68,14 @@ def judge_prompts(found: dict) -> str:
             failed = ", ".join(f"{n} {kind}" for kind, n in some["failures"].items())
             form, n = some["in_form_at_once"], str(some["in_form_at_once"]["n"])
             forms.append([name, task, n, share(form), failed or "0", f"{some['seconds']:.1f}"])
-        for other, some in one["agreement"].items():
-            calls = [
-                f"{n} of {of}" for n, of in zip(some["called_correct"], some["of"], strict=True)
-            ]
-            calls = ["", ""] if "outcomes" in other else calls
-            reference, _, labels = other.partition("; ")
-            agreed.append([labels or name, reference, str(some["n"]), share(some), *calls])
+        for other, some in one["agreement"]["claims"].items():
+            sides = [f"{both} of {n}" for n, both in (some["supported"], some["others"])]
+            agreed.append([name, f"claims, {other}", str(some["n"]), share(some), *sides])
+        outcomes = one["agreement"]["outcomes"]
+        agreed.append([name, "outcomes, the rules", str(outcomes["n"]), share(outcomes), "", ""])
     columns = ["model", "prompt", "n", "first reply in form", "failed at last", "seconds"]
-    sides = ["called correct, of true claims", "of false claims"]
-    compared = ["labels of", "true or false by", "n", "equal", *sides]
+    sides = ["*correct*, of claims *correct* there", "of the other claims"]
+    compared = ["model", "compared with", "n", "equal", *sides]
     return f"{markdown(columns, forms)}\n\n{markdown(compared, agreed)}"
 
 

@@ -8,13 +8,13 @@ outcomes are sent as in `workbench score`, with the best page as evidence. The o
 rendered here: a checklist of the claims that the local verifier calls correct, the reasoning (the
 answer as its thinking), marks, outlines of two pages, and preferences between successive answers.
 
-For each prompt, the results have the number of prompts, the share of first replies in the declared
+For each task, the results have the number of prompts, the share of first replies in the declared
 form, failures by kind after one repetition, and the median seconds. The model's verdicts on claims
-are compared with the table of real facts, where it decides, and with the local verifier's verdicts
-on the same claims; outcomes with those of the rules.
+are compared with the local verifier's on the same claims, and with the table of real facts where it
+decides; outcomes with those of the rules.
 
-Replies are cached in --cache, so an interrupted run resumes and sends no prompt twice. Repetitions
-and seconds are those of the run that sent the prompt, stored beside the cache.
+Replies are cached in --cache, so an interrupted run resumes and sends no prompt twice. Requests and
+seconds of each prompt are appended to a JSONL file of the same name.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import itertools
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -33,11 +33,11 @@ from benchmarks.human import stats
 from workbench.claims import judged
 from workbench.data.real_facts import pages
 from workbench.judge import endpoint, render
-from workbench.judge.batch import BatchJudge
+from workbench.judge.batch import Arrived, Send
 from workbench.policies.serve import serve
 from workbench.retrieval import Search, from_passages
 from workbench.runs.store import iter_feedback
-from workbench.types import SUPPORTED, Checked, Claims, Feedback, Prompt, Reply
+from workbench.types import SUPPORTED, Checked, Claims, Failure, Feedback, Prompt, Reply
 from workbench.util.jsonl import append_json, iter_rows, write_json
 from workbench.verdicts.judged import facts, judged_outcome
 from workbench.verdicts.real_facts import table_says
@@ -45,25 +45,28 @@ from workbench.verdicts.real_facts import table_says
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "judge_prompts.json"
 
 
-class Logged:
-    """A judge that appends task, requests, seconds and failure of each prompt to a file."""
+def logged(send: Send, log: Path) -> Send:
+    """Return `send` with a log: requests, seconds and failure of each prompt that it sends."""
 
-    def __init__(self, judge: BatchJudge, log: Path) -> None:
-        self.judge, self.log = judge, log
+    def send_and_log(prompts: Sequence[Prompt], arrived: Arrived) -> None:
+        def log_and_store(prompt: Prompt, reply: Reply) -> Failure | None:
+            row = {
+                "prompt": digest(prompt),
+                "task": prompt.task,
+                "calls": reply.cost.calls,
+                "seconds": reply.cost.seconds,
+                "failure": reply.error.kind if reply.error else None,
+            }
+            append_json(log, row)
+            return arrived(prompt, reply)
 
-    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        replies = self.judge(prompts)
-        for prompt, reply in zip(prompts, replies, strict=True):
-            if reply.cost.calls:  # sent in this run
-                row = {
-                    "prompt": hashlib.sha256(prompt.text.encode()).hexdigest()[:16],
-                    "task": prompt.task,
-                    "calls": reply.cost.calls,
-                    "seconds": reply.cost.seconds,
-                    "failure": reply.error.kind if reply.error else None,
-                }
-                append_json(self.log, row)
-        return replies
+        send(prompts, log_and_store)
+
+    return send_and_log
+
+
+def digest(prompt: Prompt) -> str:
+    return hashlib.sha256(prompt.text.encode()).hexdigest()[:16]
 
 
 def sample(files: Sequence[Path], size: int, seed: int) -> list[Feedback]:
@@ -100,40 +103,47 @@ def rendered(rows: Sequence[Feedback], search: Search) -> list[Prompt]:
 
 
 def agreement(rows: Sequence[Feedback], graded: Sequence[Feedback]) -> dict[str, Any]:
-    """Return shares of equal verdicts: with the table, the local verifier and the rules.
+    """Return how often the model's labels equal those of others.
 
-    Claims are those of the local rules, on which the model and the verifier both decide.
+    Claims are compared as supported or not, with the local verifier and with the table of real
+    facts; outcomes with those of the rules. Failed verdicts are left out.
+
+    Args:
+        rows: the answers with the labels of the verifier and the rules.
+        graded: the same answers with the labels of the model.
     """
-    pairs: dict[str, list[tuple[bool, bool]]] = {}
+    claims: dict[str, list[tuple[bool, bool]]] = {"the local verifier": [], "the table": []}
+    outcomes: list[bool] = []
     for row, other in zip(rows, graded, strict=True):
-        local = {verdict.target: verdict.label for verdict in row.verdicts}
-        model = {verdict.target: verdict.label for verdict in other.verdicts}
+        local = {verdict.target: verdict.label for verdict in row.verdicts if verdict.label}
+        model = {verdict.target: verdict.label for verdict in other.verdicts if verdict.label}
         for claim in row.claims:
-            first, second = (labels.get(f"claim:{claim.id}") for labels in (local, model))
+            target = f"claim:{claim.id}"
+            if target in local.keys() & model.keys():
+                supported = (local[target] in SUPPORTED, model[target] in SUPPORTED)
+                claims["the local verifier"].append(supported)
             true = table_says(claim.text, row.response.question.title)
-            for name, reference, label in (
-                ("the local verifier", first and first in SUPPORTED, second),
-                ("the table", true, second),
-                ("the table; local verifier", true, first),
-            ):
-                if reference is not None and label is not None:
-                    pairs.setdefault(name, []).append((bool(reference), label in SUPPORTED))
-        if (rule := local.get("outcome")) and (label := model.get("outcome")):
-            pairs.setdefault("the rules, outcomes", []).append((rule == label, True))
+            if true is not None and target in model:
+                claims["the table"].append((true, model[target] in SUPPORTED))
+        if "outcome" in local.keys() & model.keys():
+            outcomes.append(local["outcome"] == model["outcome"])
     return {
-        name: {
-            **stats.wilson(sum(a == b for a, b in some), len(some)),
-            "called_correct": [sum(b for a, b in some if a is truth) for truth in (True, False)],
-            "of": [sum(a is truth for a, _ in some) for truth in (True, False)],
-        }
-        for name, some in pairs.items()
+        "claims": {
+            name: {
+                **stats.wilson(sum(a == b for a, b in some), len(some)),
+                "supported": [sum(a for a, _ in some), sum(a and b for a, b in some)],
+                "others": [sum(not a for a, _ in some), sum(b and not a for a, b in some)],
+            }
+            for name, some in claims.items()
+        },
+        "outcomes": stats.wilson(sum(outcomes), len(outcomes)),
     }
 
 
-def tasks(log: Path) -> dict[str, Any]:
-    """Return form and seconds by task, from the log of all runs."""
-    # a failure is not cached, so a later run sends its prompt again
-    rows = list({row["prompt"]: row for row in iter_rows(log)}.values())
+def tasks(log: Path, asked: Set[str]) -> dict[str, Any]:
+    """Return form and seconds by task of the prompts whose digests are in `asked`."""
+    # a failure is not cached, so a later run sends its prompt again; the last one counts
+    rows = {row["prompt"]: row for row in iter_rows(log) if row["prompt"] in asked}.values()
     found: dict[str, Any] = {}
     for task in sorted({row["task"] for row in rows}):
         some = [row for row in rows if row["task"] == task]
@@ -159,39 +169,42 @@ def main() -> None:
     given = parser.parse_args()
     name, rows = given.gguf.stem, sample(given.answers, given.rows, given.seed)
     given.cache.parent.mkdir(parents=True, exist_ok=True)
-    log = given.cache.with_suffix(".jsonl")
+    log, asked = given.cache.with_suffix(".jsonl"), set[str]()
     server = serve(str(given.gguf), port=0, name=name)
     try:
-        judge = Logged(
-            endpoint(
-                server.url,
-                name,
-                extra={"response_format": "schema"},
-                max_new_tokens=given.tokens,
-                cache=given.cache,
-                cache_address=name,
-                concurrency=1,
-                timeout=1800,
-            ),
-            log,
+        judge = endpoint(
+            server.url,
+            name,
+            extra={"response_format": "schema"},
+            max_new_tokens=given.tokens,
+            cache=given.cache,
+            cache_address=name,
+            concurrency=1,
+            timeout=1800,
         )
+        judge.send = logged(judge.send, log)
+
+        def ask(prompts: Sequence[Prompt]) -> list[Reply]:
+            asked.update(map(digest, prompts))
+            return judge(prompts)
+
         search = from_passages(pages()).search
         batch = [(row.response, Claims(row.sentences, row.claims)) for row in rows]
         short = [row for row in rows if row.response.question.answers]
-        outcomes = judged_outcome(judge)([(row.response, Claims()) for row in short])
+        outcomes = judged_outcome(ask)([(row.response, Claims()) for row in short])
         labels = dict(zip([row.response.id for row in short], outcomes, strict=True))
         graded = [
             replace(
                 row, verdicts=checked.verdicts + labels.get(row.response.id, Checked()).verdicts
             )
-            for row, checked in zip(rows, facts(judge, search, k=1)(batch), strict=True)
+            for row, checked in zip(rows, facts(ask, search, k=1)(batch), strict=True)
         ]
-        judged(judge)([row.response for row in rows])
-        judge(rendered(rows, search))
+        judged(ask)([row.response for row in rows])
+        ask(rendered(rows, search))
     finally:
         server.stop()
     stored = json.loads(given.results.read_text()) if given.results.exists() else {}
-    found = {"rows": len(rows), "tasks": tasks(log), "agreement": agreement(rows, graded)}
+    found = {"rows": len(rows), "tasks": tasks(log, asked), "agreement": agreement(rows, graded)}
     write_json(given.results, {**stored, name: found})
 
 
