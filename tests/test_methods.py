@@ -248,9 +248,9 @@ def test_a_method_that_cannot_work_is_refused_when_it_is_made(
 
 @pytest.mark.slow
 def test_a_method_of_another_package_is_scored_and_trained(tmp_path: Path) -> None:
-    """The example of CONTRIBUTING.md, installed as a package with an entry point."""
+    """The examples of CONTRIBUTING.md, installed as a package with an entry point."""
     page = (ROOT / "CONTRIBUTING.md").read_text()
-    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)
+    code = "".join(re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M))
     info = tmp_path / "brief-0.1.dist-info"
     info.mkdir()
     (tmp_path / "brief.py").write_text(code)

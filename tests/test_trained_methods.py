@@ -79,7 +79,9 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
 
 @pytest.mark.slow
 def test_binary_rar_trains_on_one_number_a_response(tmp_path: Path) -> None:
-    summary, rows = trained("binary_rar", ["binary_rar.kinds=numeric,biography"], tmp_path, grpo=FEW)
+    summary, rows = trained(
+        "binary_rar", ["binary_rar.kinds=numeric,biography"], tmp_path, grpo=FEW
+    )
     values = {row.rewards["binary_rar"].value for row in rows}
     assert summary["status"] == "done" and values == {0.0, 1.0} and weights_moved(tmp_path)
     for row in rows:
