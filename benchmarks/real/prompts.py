@@ -30,11 +30,11 @@ from statistics import median
 from typing import Any
 
 from benchmarks.human import stats
+from benchmarks.real.served import served_judge
 from workbench.claims import judged
 from workbench.data.real_facts import pages
-from workbench.judge import endpoint, render
+from workbench.judge import render
 from workbench.judge.batch import Arrived, Send
-from workbench.policies.serve import serve
 from workbench.retrieval import Search, from_passages
 from workbench.runs.store import iter_feedback
 from workbench.types import SUPPORTED, Checked, Claims, Failure, Feedback, Prompt, Reply
@@ -168,20 +168,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     name, rows = given.gguf.stem, sample(given.answers, given.rows, given.seed)
-    given.cache.parent.mkdir(parents=True, exist_ok=True)
     log, asked = given.cache.with_suffix(".jsonl"), set[str]()
-    server = serve(str(given.gguf), port=0, name=name)
-    try:
-        judge = endpoint(
-            server.url,
-            name,
-            extra={"response_format": "schema"},
-            max_new_tokens=given.tokens,
-            cache=given.cache,
-            cache_address=name,
-            concurrency=1,
-            timeout=1800,
-        )
+    with served_judge(given.gguf, name, given.cache, max_new_tokens=given.tokens) as judge:
         judge.send = logged(judge.send, log)
 
         def ask(prompts: Sequence[Prompt]) -> list[Reply]:
@@ -201,8 +189,6 @@ def main() -> None:
         ]
         judged(ask)([row.response for row in rows])
         ask(rendered(rows, search))
-    finally:
-        server.stop()
     stored = json.loads(given.results.read_text()) if given.results.exists() else {}
     found = {"rows": len(rows), "tasks": tasks(log, asked), "agreement": agreement(rows, graded)}
     write_json(given.results, {**stored, name: found})

@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.human import stats
+from benchmarks.real.served import served_judge
 from benchmarks.reproduce import answered
-from workbench.judge import endpoint
 from workbench.metrics.pairs import Duel, Pair, judge_pairs, pair_files, win_rate
-from workbench.policies.serve import serve
 from workbench.runs.store import iter_feedback
 from workbench.text.sentences import sentences
 from workbench.types import Judge, Question
@@ -147,28 +146,13 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     name = given.name or given.gguf.stem
-    given.cache.parent.mkdir(parents=True, exist_ok=True)
-    server = serve(str(given.gguf), port=0, name=name)
-    try:
-        judge = endpoint(
-            server.url,
-            name,
-            extra={"response_format": "schema"},
-            max_new_tokens=64,
-            cache=given.cache,
-            cache_address=name,
-            concurrency=1,
-            timeout=1800,
-            retries=0,
-            reasks=0,
-        )
+    limits = {"max_new_tokens": 64, "retries": 0, "reasks": 0}
+    with served_judge(given.gguf, name, given.cache, **limits) as judge:
         found = (
             measure(judge, given.answers[0], given.answers[1], given.pairs, given.seed)
             if given.answers
             else measure_controls(judge, given.controls, given.seed)
         )
-    finally:
-        server.stop()
     results = json.loads(given.results.read_text()) if given.results.exists() else {}
     write_json(given.results, results | {name: results.get(name, {}) | found})
 
