@@ -9,8 +9,8 @@
   policy (default: all), `tiers` of the questions, `tokens` (maximum length of an answer), `sampled`
   (a seed: sample one answer at temperature 1, instead of the greedy one);
 - the stages of runs whose policies are also evaluated;
-- baselines at inference time: the initial policy's majority of `majority` samples, or an abstention
-  if there is no majority;
+- baselines at inference time: the majority of `majority` samples of the initial policy or of the
+  arm `of`, or an abstention if there is no majority;
 - the findings, stated before the runs.
 
 Runs and answers are stored below `--out` and not repeated. A killed command resumes. The results
@@ -148,7 +148,7 @@ def answers_by_arm(
     systems[START] = common.pop() if len(common) == 1 else None
     # all runs must have the same initial policy
     [begun] = {run.identity["policy"] for run in runs}
-    start = start_folder(runs[0], root)
+    start, trained = start_folder(runs[0], root), policies(runs, stages)
     for name, asked in study["asked"].items():
         if asked["split"] != "test" and split != "test":
             continue  # also held out: not for choosing settings
@@ -156,7 +156,7 @@ def answers_by_arm(
         asked = {key: value for key, value in asked.items() if key != "arms"}
         asked["split"] = asked["split"] if split == "test" else split
         found[START][name] = [answers(place, begun, asked, systems[START], start)]
-        for arm, policy, folder in policies(runs, stages):
+        for arm, policy, folder in trained:
             if arms is None or arm in arms:
                 found.setdefault(arm, {}).setdefault(name, []).append(
                     answers(place, policy, asked, systems[arm], folder)
@@ -164,8 +164,11 @@ def answers_by_arm(
         for arm, baseline in study.get("inference", {}).items():
             if name in baseline["asked"]:
                 voted = {**asked, "majority": baseline["majority"]}
+                of = baseline.get("of", START)
+                voters = [(policy, folder) for one, policy, folder in trained if one == of]
                 found.setdefault(arm, {})[name] = [
-                    answers(place, begun, voted, systems[START], start)
+                    answers(place, policy, voted, systems[of], folder)
+                    for policy, folder in ([(begun, start)] if of == START else voters)
                 ]
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
