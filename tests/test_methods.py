@@ -234,6 +234,7 @@ class Untrainable:
         ({"checks": lambda config: (1,)}, "'brief': checks .* names"),
         ({"sections": lambda config: "body"}, "'brief': sections .* not 'body'"),
         ({"sections": lambda config: ["body"]}, "'brief': sections .* set"),
+        ({"sections": lambda config: {"answers"}}, "'brief': there is no section 'answers'"),
         ({"config": Untrainable}, "'brief' has stages, but its config has no 'prompts'"),
         ({"training": lambda config: Training("ppo")}, "config has no 'ppo'"),
     ],

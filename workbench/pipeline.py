@@ -127,8 +127,8 @@ def assemble(
     if missing := [name for name in names if name not in checks.verify]:
         known = ", ".join(sorted(checks.verify))
         raise WorkbenchError(
-            f"this judge has no check {', '.join(missing)}: it has {known}; name a language model"
-            " as the judge with --judge URL, or choose another method"
+            f"this judge has no check {', '.join(missing)}: it has {known}; correct the name, or"
+            " choose another judge, such as --judge URL, or another method"
         )
     verify = [
         _with_gold(check) if gold_optional and name == "outcome" else check

@@ -7,7 +7,7 @@ tokens may be NaN or infinite.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -129,6 +129,27 @@ def whitened(advantages_BT: Tensor, mask_BT: Tensor) -> Tensor:
 def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
     """Return each token's probability ratio exp(new − old), clamped between e⁻²⁰ and e²⁰."""
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
+
+
+def loss_stats(batch: Mapping[str, Tensor], logprobs_BT: Tensor | None) -> dict[str, Tensor | None]:
+    """Return the inputs of TRL's loss as (B, T) tensors for `with_token_stats`.
+
+    Args:
+        batch: the inputs of the loss.
+        logprobs_BT: log-probabilities under the current policy. Without them no ratios are
+            returned.
+    """
+    advantages_BT, old_BT = batch["advantages"], batch.get("old_per_token_logps")
+    # an advantage of a whole response, (B,), is recorded for each of its tokens
+    if advantages_BT.dim() == 1:
+        advantages_BT = advantages_BT[:, None].expand_as(batch["completion_ids"])
+    old_BT = logprobs_BT if old_BT is None else old_BT
+    return {
+        "advantages": advantages_BT,
+        "logprobs": old_BT,
+        "ref_logprobs": batch.get("ref_per_token_logps"),
+        "ratios": None if logprobs_BT is None else ratio_of(logprobs_BT, old_BT),
+    }
 
 
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:

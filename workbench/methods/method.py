@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from workbench.data import check_trainable
 from workbench.methods.bench import Bench
-from workbench.pipeline import ANSWER_SECTIONS, assemble
+from workbench.pipeline import ANSWER_SECTIONS, SECTIONS, assemble
 from workbench.training.stage import Stage
 from workbench.types import (
     TWO_FACETS,
@@ -90,8 +90,8 @@ class Method:
             digests.
 
     Raises:
-        WorkbenchError: `checks` or `sections` returns a wrong type, or there are `stages` but the
-            config lacks `prompts` or the trainer's field.
+        WorkbenchError: `checks` or `sections` returns a wrong type or an unknown section, or there
+            are `stages` but the config lacks `prompts` or the trainer's field.
     """
 
     name: str
@@ -116,6 +116,11 @@ class Method:
                     f"method '{self.name}': {name} must return names in a"
                     f" {'set' if kind is Set else 'tuple'}, not {value!r}"
                 )
+        if unknown := sorted(self.sections(config) - SECTIONS):
+            raise WorkbenchError(
+                f"method '{self.name}': there is no section '{unknown[0]}': sections are"
+                f" {', '.join(sorted(SECTIONS))}"
+            )
         needed = ("prompts", self.training(config).trainer) if self.stages else ()
         if missing := [name for name in needed if not hasattr(config, name)]:
             raise WorkbenchError(

@@ -10,11 +10,9 @@ only if Unsloth is imported first.
 Shapes: B responses, T tokens.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,13 +23,12 @@ from torch import Tensor
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
 from workbench.credit.tensors import (
     as_tensor,
-    ratio_of,
+    loss_stats,
     token_advantages,
     whole_responses,
     with_token_stats,
     without,
 )
-from workbench.policies.generate import as_response
 from workbench.policies.hf import has_linear_head
 from workbench.training import colocate, unsloth_hooks
 from workbench.training.grpo_config import (
@@ -42,8 +39,8 @@ from workbench.training.grpo_config import (
     trl_arguments,
 )
 from workbench.training.loading import Trainee
-from workbench.training.recorder import LOGGED, RolloutRecorder, reward_of
-from workbench.training.sampling import grouped, named, sample
+from workbench.training.recorder import RolloutRecorder, reward_of, step_means
+from workbench.training.sampling import grouped, named_responses, redrawn, sample
 from workbench.training.shared_prefix import chunked_logprobs
 from workbench.training.trl_common import Offline, finish_trainer, report_callback
 from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response, WorkbenchError
@@ -53,11 +50,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, TrainerState
 
 Tensors = dict[str, Tensor]  # TRL's batch by name; a few values are numbers or None
-
-# TRL logs the whole prompt of every response without a reward. The recorder counts them instead.
-logging.getLogger("trl.trainer.grpo_trainer").addFilter(
-    lambda record: not record.getMessage().startswith("All reward functions returned None")
-)
 
 
 class RolloutTrainer(Offline, trl.GRPOTrainer):
@@ -90,12 +82,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> None:
         self.config, self.recorder, self.questions = config, recorder, questions
         self.plain = trainee.path == "plain"
-        # Unsloth replaces `trl.GRPOTrainer`; this class may be derived from the original class
-        if not self.plain and not isinstance(self, trl.GRPOTrainer):
-            raise WorkbenchError(
-                "Unsloth was imported after TRL's trainer was used in this process and cannot patch"
-                " it any more: train in a new process"
-            )
+        if not self.plain:
+            unsloth_hooks.check_patched(self)
         # Of the current step:
         self.group_counts: Counter[str] = Counter()  # groups by question
         self.responses: list[Response] = []  # in the order of their grading
@@ -140,36 +128,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             if self.use_vllm:
                 return colocate.sample(self, prompt_ids)
             completions = sample(self, prompt_ids)
-        return self.with_redraws(prompt_ids, completions), None
-
-    def with_redraws(
-        self, prompt_ids: list[list[int]], completions: list[list[int]]
-    ) -> list[list[int]]:
-        """Sample groups with equal rewards again, up to `redraws` times; return all completions.
-
-        If all rewards of a group are equal, its advantages are 0. Such a group is replaced by new
-        samples for the same question; the old samples are not stored. DAPO (arXiv 2503.14476,
-        section 3.2) instead takes a group of another question.
-        """
-        size, tokenizer = self.config.group_size, self.processing_class
-        for _ in range(self.config.redraws):
-            responses = [
-                as_response(tokenizer, self.questions[n], ids, [tokenizer.eos_token_id])
-                for n, ids in zip(self.numbers, completions, strict=True)
-            ]
-            with self.recorder.timed("grading"):
-                feedbacks = self.recorder.grade(responses)
-            rewards = split_batches([self.reward_value(one) for one in feedbacks], size)
-            # one distinct reward or none: every advantage of the group would be 0
-            flat = [n for n, group in enumerate(rewards) if len({*group} - {None}) < 2]
-            rows = [row for n in flat for row in range(n * size, (n + 1) * size)]
-            if not rows:
-                break
-            with self.recorder.timed("generation"):
-                again = sample(self, [prompt_ids[row] for row in rows])
-            for row, ids in zip(rows, again, strict=True):
-                completions[row] = ids
-        return completions
+        return redrawn(self, prompt_ids, completions), None
 
     # --- rollouts → grades
 
@@ -193,12 +152,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def as_responses(
         self, completion_ids: list[list[int]], number: list[int], step: int
     ) -> list[Response]:
-        """Return completions as `Response` values, with their groups and sample numbers.
-
-        Args:
-            number: the index of each completion's question.
-            step: the training step.
-        """
+        """Return completions as `Response` values, with their groups and sample numbers."""
         numbers, size = self.recorder.gather(number), self.config.group_size
         # advantages are computed over successive rows, which must answer one question
         if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
@@ -208,26 +162,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         questions = [self.questions[index] for index in numbers]
         # for all processes together, because a group may be split between two processes
         names = list(grouped(questions, step, size, self.group_counts))
-        tokenizer = self.processing_class
-        return [
-            named(
-                as_response(tokenizer, self.questions[index], ids, [tokenizer.eos_token_id]),
-                group,
-                sample_number,
-                step,
-            )
-            for index, ids, (group, sample_number) in zip(
-                number, completion_ids, names[self.own_rows(len(number))], strict=True
-            )
-        ]
-
-    def own_rows(self, count: int) -> slice:
-        """Return the slice with this process's rows in the concatenated rows of all processes.
-
-        Each process has `count` rows.
-        """
-        first = self.recorder.rank * count
-        return slice(first, first + count)
+        own = self.recorder.own_rows(len(number))
+        return named_responses(
+            self.processing_class, questions[own], completion_ids, names[own], step
+        )
 
     def reward_value(self, feedback: Feedback) -> float | None:
         """Return the reward of a response; None if the response is left out of the training.
@@ -264,7 +202,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             ]
             gathered = self.recorder.gather(rows)
             advantages = token_advantages(gathered, self.config.group_size, ESTIMATORS[name])
-            advantages_BT = as_tensor(advantages[self.own_rows(size)], batch["completion_mask"])
+            advantages_BT = as_tensor(
+                advantages[self.recorder.own_rows(size)], batch["completion_mask"]
+            )
             batch = {**batch, "advantages": advantages_BT}
         unscored = [row for row, value in enumerate(values) if value is None]
         # TRL shuffles and splits the batch; `row` identifies the response of each of its rows
@@ -359,23 +299,10 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             logprobs_BT: log-probabilities under the current policy. Without them no ratios are
                 stored.
         """
-        advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
-        # an advantage of a whole response is recorded for each of its tokens
-        if advantages_BT.dim() == 1:
-            advantages_BT = advantages_BT[:, None].expand_as(batch["completion_ids"])
-        old_BT = batch.get("old_per_token_logps")
-        old_BT = logprobs_BT if old_BT is None else old_BT
-        ratios_BT = None if logprobs_BT is None else ratio_of(logprobs_BT, old_BT)
+        stats_BT = loss_stats(batch, logprobs_BT)
         for row, place in enumerate(batch["row"].tolist()):
             if batch["completion_mask"][row].any():  # otherwise it is not trained on
-                self.responses[place] = with_token_stats(
-                    self.responses[place],
-                    row,
-                    advantages=advantages_BT,
-                    logprobs=old_BT,
-                    ref_logprobs=reference_BT,
-                    ratios=ratios_BT,
-                )
+                self.responses[place] = with_token_stats(self.responses[place], row, **stats_BT)
 
     # --- loss → update → log
 
@@ -400,16 +327,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         A training step has `iterations` optimizer steps.
         """
         self.update_logs.append(logs)
-        if not self.step_ends(state):
-            return
-        means = {}
-        for name in LOGGED:
-            values = [float(log[name]) for log in self.update_logs if log.get(name) is not None]
-            if values:
-                means[name] = fmean(values)
-        self.recorder.log(state.global_step // self.config.iterations, means, self.responses)
-        for of_step in (self.group_counts, self.responses, self.update_logs):
-            of_step.clear()
+        if self.step_ends(state):
+            step = state.global_step // self.config.iterations
+            self.recorder.log(step, step_means(self.update_logs), self.responses)
+            for of_step in (self.group_counts, self.responses, self.update_logs):
+                of_step.clear()
 
     def step_ends(self, state: "TrainerState") -> bool:
         """Return whether the latest optimizer step was the last one of its training step.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Self
 
 from workbench.metrics import RATES, rates
@@ -236,10 +237,28 @@ class RolloutRecorder(MetricsLog):
         finally:
             self.part_seconds[part] += time.perf_counter() - start
 
+    def own_rows(self, count: int) -> slice:
+        """Return the slice with this process's rows in the concatenated rows of all processes.
+
+        Each process has `count` rows.
+        """
+        return slice(self.rank * count, (self.rank + 1) * count)
+
     def complete_checkpoint(self, checkpoint: Path) -> None:
         if self.main:
             self.store.sync()
         super().complete_checkpoint(checkpoint)
+
+
+def step_means(logs: Sequence[JsonMapping]) -> dict[str, float]:
+    """Return the means of a trainer's logs over the optimizer steps of a training step.
+
+    Only the names in `LOGGED` are returned, and only those with a value.
+    """
+    values = {
+        name: [float(log[name]) for log in logs if log.get(name) is not None] for name in LOGGED
+    }
+    return {name: fmean(numbers) for name, numbers in values.items() if numbers}
 
 
 def reward_of(feedback: Feedback, method: str) -> float | None:

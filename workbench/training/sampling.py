@@ -12,11 +12,14 @@ from workbench.policies import hf
 from workbench.policies.decode import plain_model
 from workbench.policies.generate import Sampling, as_response, prompt_ids
 from workbench.types import Question, Response, WorkbenchError
+from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
     import trl
     from accelerate import Accelerator
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from workbench.training.grpo_step import RolloutTrainer
 
 
 def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -70,6 +73,36 @@ def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> l
     return [ids for ids, _ in completions]
 
 
+def redrawn(
+    trainer: "RolloutTrainer", prompt_ids: list[list[int]], completions: list[list[int]]
+) -> list[list[int]]:
+    """Sample groups with equal rewards again, up to `redraws` times; return all completions.
+
+    If all rewards of a group are equal, its advantages are 0. Such a group is replaced by new
+    samples for the same question; the old samples are not stored. DAPO (arXiv 2503.14476, section
+    3.2) instead takes a group of another question.
+    """
+    size, tokenizer = trainer.config.group_size, trainer.processing_class
+    for _ in range(trainer.config.redraws):
+        responses = [
+            as_response(tokenizer, trainer.questions[n], ids, [tokenizer.eos_token_id])
+            for n, ids in zip(trainer.numbers, completions, strict=True)
+        ]
+        with trainer.recorder.timed("grading"):
+            feedbacks = trainer.recorder.grade(responses)
+        rewards = split_batches([trainer.reward_value(one) for one in feedbacks], size)
+        # one distinct reward or none: every advantage of the group would be 0
+        flat = [n for n, group in enumerate(rewards) if len({*group} - {None}) < 2]
+        rows = [row for n in flat for row in range(n * size, (n + 1) * size)]
+        if not rows:
+            break
+        with trainer.recorder.timed("generation"):
+            again = sample(trainer, [prompt_ids[row] for row in rows])
+        for row, ids in zip(rows, again, strict=True):
+            completions[row] = ids
+    return completions
+
+
 def shares(
     accelerator: "Accelerator", seed: int, prompts: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...]]:
@@ -109,11 +142,29 @@ def rollouts(
     completions = hf.complete(
         model, tokenizer.pad_token_id, prompt_ids(tokenizer, repeated), stop, how
     )
+    names = grouped(repeated, step, group_size)
+    return named_responses(tokenizer, repeated, [ids for ids, _ in completions], names, step)
+
+
+def named_responses(
+    tokenizer: "PreTrainedTokenizerBase",
+    questions: Iterable[Question],
+    completions: Iterable[Sequence[int]],
+    names: Iterable[tuple[str, int]],
+    step: int,
+) -> list[Response]:
+    """Return completions as `Response` values.
+
+    Args:
+        questions: the question of each completion.
+        completions: their token ids.
+        names: the group and sample number of each completion, from `grouped`.
+        step: training step, which is stored in the responses.
+    """
+    stop = [tokenizer.eos_token_id]
     return [
         named(as_response(tokenizer, question, ids, stop), group, number, step)
-        for question, (ids, _), (group, number) in zip(
-            repeated, completions, grouped(repeated, step, group_size), strict=True
-        )
+        for question, ids, (group, number) in zip(questions, completions, names, strict=True)
     ]
 
 

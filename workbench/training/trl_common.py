@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
         TrainerState,
         TrainingArguments,
     )
+
+
+# TRL logs the whole prompt of every response without a reward. The recorder counts them instead.
+logging.getLogger("trl.trainer.grpo_trainer").addFilter(
+    lambda record: not record.getMessage().startswith("All reward functions returned None")
+)
 
 
 class Offline:

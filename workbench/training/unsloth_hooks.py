@@ -27,6 +27,23 @@ if TYPE_CHECKING:
 STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 
 
+def check_patched(trainer: object) -> None:
+    """Check that a trainer that trains an Unsloth model is one that Unsloth has patched.
+
+    Unsloth replaces `trl.GRPOTrainer`; our class may be derived from the original class.
+
+    Raises:
+        WorkbenchError: TRL's trainer was used in this process before Unsloth was imported.
+    """
+    import trl
+
+    if not isinstance(trainer, trl.GRPOTrainer):
+        raise WorkbenchError(
+            "Unsloth was imported after TRL's trainer was used in this process and cannot patch it"
+            " any more: train in a new process"
+        )
+
+
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
     """Return the argument `unsloth` for `load_trainee`.
 
