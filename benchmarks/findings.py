@@ -7,7 +7,8 @@
 
 - the question sets: `sections` whose claims count, `arms` to evaluate in addition to the initial
   policy (default: all), `tiers` of the questions, `tokens` (maximum length of an answer), `sampled`
-  (a seed: sample one answer at temperature 1, instead of the greedy one);
+  (a seed: sample one answer at temperature 1, instead of the greedy one), `retrieved` (number of
+  passages in the prompt);
 - the stages of runs whose policies are also evaluated;
 - baselines at inference time: the majority of `majority` samples of the initial policy or of the
   arm `of`, or an abstention if there is no majority;
@@ -78,7 +79,8 @@ def graded(
     The answers are generated if they do not exist.
     """
     digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
-    folder, place = folder / digest, place.with_system_prompt(system)
+    folder = folder / digest
+    place = place.with_system_prompt(system).with_retrieved(asked.get("retrieved", 0))
     if (folder / "whole").exists():
         return folder
     every = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))

@@ -145,3 +145,12 @@ def test_a_variable_sets_the_number_format_of_weights(
     monkeypatch.setenv("WORKBENCH_DTYPE", "float8")
     with raises_error("'float8': set it to float32 or bfloat16"):
         formats()
+
+
+def test_a_prompt_contains_the_passages_that_a_search_finds() -> None:
+    for question in bench("tiny").with_retrieved(2).questions("validation"):
+        first, _ = question.passages
+        assert (first.title == question.title) == (question.meta["tier"] != "unknown")
+        assert question.messages()[0]["content"].startswith(f"[1] {first.text} [2] ")
+    with raises_error("retrieved is 1, but bench 'tiny' has no pages .* retrieved=0"):
+        small_bench(Path("policy")).with_retrieved(1)

@@ -11,11 +11,11 @@ import pytest
 
 from tests.helpers import ROOT, read_json
 from tests.helpers.short_runs import short_bench, stages, weights_moved
-from workbench.experiments.evaluate import training_prompt
+from workbench.experiments.evaluate import as_in_training
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
 from workbench.experiments.queue import read_entries, shortened
 from workbench.methods import METHODS
-from workbench.methods.bench import TINY_POLICY, Bench, questions_hash
+from workbench.methods.bench import TINY_POLICY, Bench, bench, questions_hash
 from workbench.methods.forag.run import Run
 from workbench.methods.method import scaled
 from workbench.pipeline import rescore
@@ -61,7 +61,8 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     card = read_json(made / "cold_start" / "card.json")
     assert card["rule"] == "cold_start_forag" and card["samples"] == 16
     # the policy learns the form from samples that a system prompt asks for
-    assert training_prompt(str(made / "cold_start" / "policy")) == ""
+    cold = as_in_training(bench("tiny"), str(made / "cold_start" / "policy"))
+    assert not cold.questions("ood", ("yes_no",))[0].system
     for sample in iter_feedback(made / "cold_start" / "samples"):
         assert sample.response.question.system == config_of().cold.told and not sample.rewards
 

@@ -13,12 +13,12 @@ import pytest
 from tests.helpers import ROOT, examples, read_json, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.short_runs import short_bench, weights_moved
-from workbench.experiments.evaluate import training_prompt
+from workbench.experiments.evaluate import as_in_training
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.experiments.queue import read_entries, shortened
 from workbench.experiments.run import Entry, plan_run
 from workbench.methods import METHODS, TRAINED
-from workbench.methods.bench import Bench
+from workbench.methods.bench import Bench, bench
 from workbench.methods.method import scaled
 from workbench.methods.rlfh.method import loaded_at_first_batch
 from workbench.runs.checkpoints import metrics_rows
@@ -228,11 +228,9 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
     )
     assert (stage / "policy" / "model.safetensors").exists()
     system = METHODS["knowrl"].scales["tiny"].prompts.system
-    assert (
-        training_prompt(str(stage / "policy"))
-        == training_prompt(str(tmp_path / "policy"))
-        == system
-    )
+    for policy in (stage / "policy", tmp_path / "policy"):
+        [first, *_] = as_in_training(bench("tiny"), str(policy)).questions("test")
+        assert first.system == system
     assert all(row.response.question.system == system for row in rows)
     parts = {part for row in rows for part in row.rewards["knowrl"].parts}
     assert parts == {"format", "correct", "fact"}

@@ -82,7 +82,7 @@ def evaluate_policy(
         judge: a judge that replaces the bench's judge.
         max_failed: largest accepted share of responses that could not be graded (see
             `workbench.util.failures`).
-        as_trained: use the system prompt of the policy's training instead of the bench's.
+        as_trained: use the prompts of the policy's training instead of the bench's.
         engine: "hf" (transformers) or "vllm".
         out: new file for the graded answers. With `inference`, these are the baseline's answers,
             else the greedy answers.
@@ -102,7 +102,7 @@ def evaluate_policy(
         raise WorkbenchError(f"'{out}' exists already: name another file, or remove it")
     check_policy(policy, chosen.path(policy))
     if as_trained:
-        chosen = chosen.with_system_prompt(training_prompt(chosen.path(policy)))
+        chosen = as_in_training(chosen, policy)
     selected = select(chosen_questions(chosen, split, kinds, lang), limit, seed)
     if judge:
         judge.try_out()
@@ -141,13 +141,17 @@ def evaluate_policy(
     return result | ({"inference": inference} if inference else {})
 
 
-def training_prompt(policy: str) -> str | None:
-    """Return the system prompt with which a run's policy was trained.
+def as_in_training(bench: Bench, policy: str) -> Bench:
+    """Return the bench with the prompts with which a run's policy was trained.
 
-    Return None if this was the bench's own prompt, or if the policy does not belong to a run.
+    Return the bench itself if these were the bench's own prompts, or if the policy does not belong
+    to a run.
     """
-    prompts = (training_config(policy) or {}).get("prompts")
-    return prompts.get("system") if isinstance(prompts, Mapping) else None
+    prompts = (training_config(bench.path(policy)) or {}).get("prompts")
+    prompts = prompts if isinstance(prompts, Mapping) else {}
+    return bench.with_system_prompt(prompts.get("system")).with_retrieved(
+        prompts.get("retrieved", 0)
+    )
 
 
 def training_config(policy: str) -> JsonMapping | None:

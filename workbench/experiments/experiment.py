@@ -369,7 +369,7 @@ class _Run:
         return status == "done"
 
     def evaluate(self, policy: str, answers: str) -> JsonObject:
-        """Evaluate a policy on the run's questions, with the run's system prompt.
+        """Evaluate a policy on the run's questions, with the run's prompts.
 
         `answers` is the name of the file for the graded greedy answers.
         """
@@ -378,7 +378,9 @@ class _Run:
         return evaluate_policy(
             policy,
             self.prompts.eval_split,
-            self.bench.with_system_prompt(self.prompts.system),
+            self.bench.with_system_prompt(self.prompts.system).with_retrieved(
+                self.prompts.retrieved
+            ),
             samples=self.prompts.eval_samples,
             seed=self.identity["seed"],
             kinds=self.prompts.evaluated(),

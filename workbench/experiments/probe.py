@@ -16,7 +16,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from workbench.experiments.evaluate import select, training_prompt
+from workbench.experiments.evaluate import as_in_training, select
 from workbench.methods.bench import Bench, check_policy
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import chosen_questions
@@ -117,7 +117,7 @@ def probe_policy(
     check_engine(engine)
     path = chosen.path(name)
     check_policy(name, path)
-    chosen = chosen.with_system_prompt(training_prompt(path))
+    chosen = as_in_training(chosen, name)
     selected = select(chosen_questions(chosen, split, kinds, lang, answered=True), limit, seed)
     how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, seed=seed)
     check_values(Samples(samples=k, sampling=Settings(temperature)))

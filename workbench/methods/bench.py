@@ -193,6 +193,37 @@ class Bench:
             ],
         )
 
+    def with_retrieved(self, count: int) -> Bench:
+        """Return a copy of the bench whose prompts contain passages of the bench's pages.
+
+        Return the bench itself if `count` is 0.
+
+        Args:
+            count: number of passages for a question, found by its words (BM25), best first.
+
+        Raises:
+            WorkbenchError: the bench has no pages.
+        """
+        if not count:
+            return self
+        if self.search is None:
+            raise WorkbenchError(
+                f"retrieved is {count}, but bench '{self.name}' has no pages with these questions:"
+                " set retrieved=0, and add passages to the file of questions (`workbench data"
+                " supply`)"
+            )
+        search = cache(self.search)
+
+        def questions(*args: object, **kwargs: object) -> list[Question]:
+            found = self.questions(*args, **kwargs)
+            passages = search()([question.text for question in found], count)
+            return [
+                replace(question, passages=tuple(own))
+                for question, own in zip(found, passages, strict=True)
+            ]
+
+        return replace(self, questions=questions)
+
     def longest(self, questions: Iterable[Question]) -> int:
         """Return the token limit of an answer when a policy is evaluated on these questions."""
         long = any(question.kind in LONG_KINDS for question in questions)

@@ -195,6 +195,11 @@ class Prompts:
         4, "sampled responses per question in an evaluation, besides the greedy response", least=0
     )
     system: str | None = setting(None, "system prompt; empty: no system prompt; none: the bench's")
+    retrieved: int = setting(
+        0,
+        "passages of the bench's pages that are found for a question and put into its prompt",
+        least=0,
+    )
 
     def trained(self) -> list[str]:
         return _listed(self.kinds)
@@ -224,8 +229,8 @@ def training_questions(
     Raises:
         WorkbenchError: there are no such questions, or a question is for evaluation only.
     """
-    # the system prompt is part of a question, so training and evaluation use the same one
-    prompted = bench.with_system_prompt(prompts.system)
+    # the prompt is part of a question, so training and evaluation use the same one
+    prompted = bench.with_system_prompt(prompts.system).with_retrieved(prompts.retrieved)
     questions = chosen_questions(prompted, "rl", prompts.trained(), answered=answered)
     check_trainable(questions)
     return questions
