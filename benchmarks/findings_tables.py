@@ -37,6 +37,18 @@ LONG = (
         ("responded", "", "answered, unknown people", "unknown"),
     ),
 )
+SHORT = (
+    "short",
+    (
+        *((rate, "", rate) for rate in ("accuracy", "abstention", "hallucination")),
+        ("truthfulness", "", "**truthfulness**"),
+        ("accuracy", "known", "accuracy, known"),
+        ("hallucination", "unknown", "hallucination, unknown"),
+        ("truthfulness", "", "truthfulness, sampled", "sampled"),
+        ("hallucination", "", "hallucination, baiting", "baiting"),
+        ("accuracy", "", "false premises", "false_premise"),
+    ),
+)
 REAL = (
     "test",
     (
@@ -64,10 +76,16 @@ JUDGED = (
 )
 # by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
+    "truthrl": SHORT,
+    "truthrl_retrieval": (
+        *SHORT[:1],
+        (*SHORT[1][:-2], ("truthfulness", "", "without passages", "closed")),
+    ),
     "truthrl_real": REAL,
     "truthrl_gpu": REAL,
     "truthrl_smollm2": REAL,
     "truthrl_smollm2_cold": REAL,
+    "truthrl_smollm2_apart": REAL,
     "rlfh_real": JUDGED,
     "rlfh_real_guarded": JUDGED,
     "rlfh_smollm2": JUDGED,

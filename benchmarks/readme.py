@@ -272,10 +272,13 @@ def majority(found: dict) -> str:
 
 
 METHODS = (
+    "truthrl",
+    "truthrl_retrieval",
     "truthrl_real",
     "truthrl_gpu",
     "truthrl_smollm2",
     "truthrl_smollm2_cold",
+    "truthrl_smollm2_apart",
     "rlfh_real",
     "rlfh_real_guarded",
     "rlfh_smollm2",
