@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from workbench.training.grpo_step import RolloutTrainer
-
 
 def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
     """Sample a completion for each prompt from the current weights; return the token ids.
@@ -74,9 +72,11 @@ def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> l
 
 
 def redrawn(
-    trainer: "RolloutTrainer", prompt_ids: list[list[int]], completions: list[list[int]]
+    trainer: "trl.GRPOTrainer", prompt_ids: list[list[int]], completions: list[list[int]]
 ) -> list[list[int]]:
     """Sample groups with equal rewards again, up to `redraws` times; return all completions.
+
+    `trainer` is a `RolloutTrainer`.
 
     If all rewards of a group are equal, its advantages are 0. Such a group is replaced by new
     samples for the same question; the old samples are not stored. DAPO (arXiv 2503.14476, section
