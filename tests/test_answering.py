@@ -154,9 +154,7 @@ def test_a_sentence_has_its_cited_sources_and_is_judged_by_all_passages(small: P
     assert result.failed == 0 and result.judge == "world" and result.notes == ()
 
 
-def test_a_citation_of_a_missing_passage_is_noted(
-    small: Policy,
-) -> None:
+def test_a_citation_of_a_missing_passage_is_noted(small: Policy) -> None:
     true, _ = facts(FIRST)
     result = answered(
         small, f"[Structure] parallel [Outline] 1. {FIRST} [9] [Answer] {true} {true[:-1]} [7]. [0]"
@@ -263,9 +261,7 @@ def test_claims_outside_the_answer_are_noted(small: Policy) -> None:
     )
 
 
-def test_terminal_commands_in_texts_are_removed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_terminal_commands_in_texts_are_removed(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = f"{ESCAPES}[bold]{HTML}"
     row = {
         "text": hostile,

@@ -26,10 +26,7 @@ def test_a_planned_answer_is_read_into_its_parts():
         assert read_outline(text) == Outline("a", (Point("Born in 1923."), Point("Dead")), "b")
 
 
-@pytest.mark.parametrize(
-    "text",
-    examples("no_outlines"),
-)
+@pytest.mark.parametrize("text", examples("no_outlines"))
 def test_what_is_no_planned_answer(text):
     assert read_outline(text) is None
 
@@ -52,10 +49,7 @@ def test_a_plan_is_shown_as_it_is_written():
     assert read_plan(WHOLE) == ("comparison", ("Ada Lo [2]", "Bo Di"))
     assert read_plan(
         "[Structure] parallel\n[Outline]\n- Ada Lo [2]\n\n- Bo Di\n[Answer] Text."
-    ) == (
-        "parallel",
-        ("- Ada Lo [2]", "- Bo Di"),
-    )
+    ) == ("parallel", ("- Ada Lo [2]", "- Bo Di"))
     assert (
         read_plan(WHOLE + " [Answer] Again.") is None
         and read_plan("Ada Lo is a baker.") is None

@@ -79,7 +79,7 @@ def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
 @pytest.mark.parametrize("rate", ["1e308", "-1e308", "1e-310", "1e10", "9" * 400])
 def test_numbers_whose_results_would_overflow_are_refused(rate: str) -> None:
     kind = int if rate.isdigit() else float
-    with raises_error(r"rate is .*it must be 0 or of a size between"):
+    with raises_error(r"rate is .*its absolute value must be 0 or between"):
         check_values(Settings(inner=Inner(rate=kind(rate))))
 
 

@@ -125,7 +125,7 @@ def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
     second = tmp_path / REWARDS[1]
     second.mkdir()
     (second / "metrics.jsonl").write_text("{}\n")  # a file of another program
-    with pytest.raises(WorkbenchError, match=f"^binary reward: .*{second}.* config.json"):
+    with pytest.raises(WorkbenchError, match=f"the binary reward failed: .*{second}.* config.json"):
         train_both(tmp_path, seed=1, threads=2)
 
 

@@ -1,9 +1,8 @@
-"""Every command in README.md and docs/ exists, and docs/commands.md can be followed from its
-first line to its last.
+"""Every command in README.md and docs/ exists, and docs/commands.md can be followed from start to
+end.
 
-`examples/commands.tsv` states how each command is run here: as it stands, with options that
-make it short, or not at all, and then why. A command that is not listed fails the tests, and so
-does one that the pages no longer have.
+`examples/commands.tsv` says how a test runs each command: unchanged, with options that shorten it,
+or not at all, with the reason. Commands that this file lacks, or that no page has, fail the tests.
 """
 
 import ast
@@ -50,12 +49,9 @@ def blocks(page: str) -> list[str]:
     """The blocks of shell commands of a page."""
     text = (ROOT / page).read_text(encoding="utf-8")
     languages = re.findall(r"^```(.*)$", text, re.M)[::2]
-    assert set(languages) <= {
-        "sh",
-        "python",
-        "yaml",
-        "",
-    }, f"{page}: a block of {languages} is no block that this test knows"
+    assert set(languages) <= {"sh", "python", "yaml", ""}, (
+        f"{page}: a block of {languages} is no block that this test knows"
+    )
     return re.findall(r"^```sh\n(.*?)^```$", text, re.S | re.M)
 
 
@@ -102,10 +98,9 @@ def test_every_command_of_the_pages_is_known() -> None:
     there = {page: {name_of(command) for command in commands(page)} for page in PAGES}
     unknown = {page: names - KNOWN.get(page, {}).keys() for page, names in there.items()}
     gone = {page: known.keys() - there.get(page, set()) for page, known in KNOWN.items()}
-    assert (unknown, gone) == (
-        {page: set() for page in unknown},
-        {page: set() for page in gone},
-    ), "name them in examples/commands.tsv, or drop them"
+    assert (unknown, gone) == ({page: set() for page in unknown}, {page: set() for page in gone}), (
+        "name them in examples/commands.tsv, or drop them"
+    )
 
 
 @pytest.mark.slow

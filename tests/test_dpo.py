@@ -139,7 +139,7 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
     again = collected(broken, str(shutil.copytree(policy, tmp_path / "policy")))
     assert [f.response.text for f in again] == [f.response.text for f in expected]
     assert asked == [12, 12, 6, 12, 6]
-    with raises_error("other samples"):
+    with raises_error("samples of another policy"):
         collected(broken, str(make_policy(tmp_path / "new", seed=7)))
     with raises_error(f"2 questions have the id '{QUESTIONS[0].id}'"):
         collected(tmp_path / "other", questions=[QUESTIONS[0]] * 2)

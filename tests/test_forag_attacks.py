@@ -1,12 +1,10 @@
-"""What a policy could write to be paid more by FoRAG without answering better, judged exactly
-against the passages.
+"""Attacks on FoRAG's reward: texts that could earn more without a better answer.
 
-The paper's reward is a sum over segments, without a bound on their number or an eye for what is
-said twice: by sentences and subclaims every further supported sentence pays, up to the tokens
-that a response may have; `repeats=once` is against that, for sentences in the same words. What is
-true still pays again in other words, and so does a series of other true sentences that the
-question does not need. By whole answers nothing here pays. Against a reference's answer, a refusal
-pays more than an answer that is worse than the reference; to break off a plan does not.
+The paper's reward sums over segments, without a limit on their number. By sentences and subclaims,
+every further supported sentence earns more. `repeats=once` prevents this for repeated words, but
+not for paraphrases or true sentences that the question does not need. By whole answers, no attack
+here succeeds. With a reference answer, a refusal earns more than an answer that is worse than the
+reference.
 """
 
 from dataclasses import replace
@@ -174,15 +172,7 @@ def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-@pytest.mark.parametrize(
-    "broken",
-    [
-        "[Structure]",
-        PLAN,
-        f"{PLAN} [Answer] ",
-        f"{PLAN} {SHOWN[0]}",
-    ],
-)
+@pytest.mark.parametrize("broken", ["[Structure]", PLAN, f"{PLAN} [Answer] ", f"{PLAN} {SHOWN[0]}"])
 def test_a_plan_that_is_broken_off_pays_less_than_a_mediocre_answer(
     broken: str, evaluation: Evaluation
 ) -> None:

@@ -111,10 +111,7 @@ def test_missing_policy_is_refused(name: str) -> None:
     [
         (None, "neither config.json nor adapter_config.json"),
         ("{", r"cannot read '.*config\.json'"),
-        (
-            '{"model_type": "llama", "model_type": "qwen2"}',
-            "or a key occurs twice",
-        ),
+        ('{"model_type": "llama", "model_type": "qwen2"}', "or a key occurs twice"),
         ('{"model_type": "llama"}', "cannot load policy"),
         ('{"method": "truthrl"}', "is unfinished: repeat its train command"),
     ],

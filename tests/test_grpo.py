@@ -199,10 +199,7 @@ def test_folder_of_another_run_is_refused(tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with (
-        raises_error(r"cannot write to .*choose another --out"),
-        lock(tmp_path / "file" / "run"),
-    ):
+    with raises_error(r"cannot write to .*choose another --out"), lock(tmp_path / "file" / "run"):
         pass
 
 

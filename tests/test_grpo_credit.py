@@ -307,11 +307,7 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
         words = f"-m torch.distributed.run --nproc-per-node {count} --master-port {port}"
         words += " -m tests.helpers.grpo_ranks"
         done = run_python(
-            *words.split(),
-            policy,
-            tmp_path / str(count),
-            env={"OMP_NUM_THREADS": "1"},
-            timeout=180,
+            *words.split(), policy, tmp_path / str(count), env={"OMP_NUM_THREADS": "1"}, timeout=180
         )
         assert done.returncode == 0, done.stderr[-2000:]
     # an update is 1e-2; rounding depends on the processor

@@ -189,7 +189,7 @@ def test_another_loss_than_ours_is_an_error_at_the_first_step(
         return model(input_ids=inputs["completion_ids"]).logits.mean()
 
     monkeypatch.setattr("trl.GRPOTrainer.compute_loss", patched)
-    with raises_error("was patched in this process"):
+    with raises_error("such as Unsloth patched TRL in this process"):
         run.grpo(CONFIG, policy, tmp_path, all_scored)
     assert not (tmp_path / "metrics.jsonl").exists()
 
@@ -209,7 +209,7 @@ def test_settings_that_unsloths_trainer_would_ignore_train_without_it(setting: J
     token = scaled(CONFIG, importance_sampling="token")
     assert choose_unsloth(token, None) is None
     assert choose_unsloth(scaled(token, **setting), None) is False
-    with raises_error(f"lacks grpo.{next(iter(setting))}.*: leave unsloth out"):
+    with raises_error(f"not support grpo.{next(iter(setting))}.*: set unsloth to None"):
         choose_unsloth(scaled(token, **setting), True)
 
 
@@ -221,7 +221,7 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
         CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None
     )
     assert choose_unsloth(token, None) is False
-    with raises_error("lacks several processes: leave unsloth out"):
+    with raises_error("not support several processes: set unsloth to None"):
         choose_unsloth(token, True)
     check_split(token, 4)
     with raises_error("12 responses do not split among 8 processes"):

@@ -126,11 +126,7 @@ def test_a_claim_of_the_tuned_half_of_any_set_is_not_kept_aside() -> None:
     assert {
         name: (list(one.pairs["tuned on"]), list(one.pairs["kept aside"]), one.left_out)
         for name, one in found.items()
-    } == {
-        "one": ([seen], [], 1),
-        "two": ([], [new, new], 1),
-        "three": ([], [], 1),
-    }
+    } == {"one": ([seen], [], 1), "two": ([], [new, new], 1), "three": ([], [], 1)}
     cut = verdicts.halves({"one": [new, seen], "two": [again]}, half, limit=1)
     # what is not measured was seen all the same
     assert cut["two"].left_out == 1 and cut["one"].pairs["tuned on"] == []

@@ -157,15 +157,14 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
     record(root / "a" / "first", [])
     record(tmp_path / "outside", [])
     (root / "link").symlink_to(tmp_path / "outside")
-    with raises_error("choose a run in its list"):
+    with raises_error("choose another run"):
         Runs(root).folder(name)
     assert Runs(root).names() == ["a/first"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    "passages.jsonl questions.jsonl rollouts.jsonl metrics.jsonl config.json policy".split(),
+    "name", "passages.jsonl questions.jsonl rollouts.jsonl metrics.jsonl config.json policy".split()
 )
 def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
     """Linked files of a foreign run are not shown; the page and other runs work as before."""

@@ -115,9 +115,7 @@ def test_a_file_and_a_folder_of_one_name_have_labels_of_their_own(tmp_path: Path
         assert labels(runs, run, row) == {1: label}
 
 
-def test_an_opened_row_shows_a_persons_labels(
-    tmp_path: Path,
-) -> None:
+def test_an_opened_row_shows_a_persons_labels(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs = Runs(tmp_path)
     key = json.loads(show(open_row(runs, "run", "tarven/2/1")))["key"]
@@ -164,9 +162,7 @@ def test_a_malformed_request_is_refused_and_stores_nothing(
     )
 
 
-def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
-    tmp_path: Path,
-) -> None:
+def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(tmp_path: Path) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 1)])
     path = tmp_path / "run" / "rollouts.jsonl"
     lines = path.read_text().splitlines(keepends=True)

@@ -149,8 +149,7 @@ def test_embedding_is_refused_and_links_are_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    "queue/join run/predict component_server component_server/ cancel reset".split(),
+    "path", "queue/join run/predict component_server component_server/ cancel reset".split()
 )
 def test_only_the_page_itself_can_post(path: str) -> None:
     path = f"/gradio_api/{path}"

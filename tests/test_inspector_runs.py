@@ -191,10 +191,7 @@ def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
         and ids(tmp_path, of="part:none", high=1) == []
     )
     found = listed(tmp_path, text="nowhere")
-    assert found["note"] == "No rollout matches." and found["choices"]["tiers"] == [
-        "half",
-        "known",
-    ]
+    assert found["note"] == "No rollout matches." and found["choices"]["tiers"] == ["half", "known"]
     assert found["choices"]["steps"] == [1, 2] and found["choices"]["parts"] == ["part:form"]
 
 
@@ -366,10 +363,7 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     with_query = partial(compared, runs, "one", "tarven/1/0")
     page = with_query({})
     assert (page["steps"], page["step"]) == ([1, 2, 3], 3)
-    assert (page["first"]["id"], page["second"]["id"]) == (
-        "tarven/1/0",
-        "tarven/3/0",
-    )
+    assert (page["first"]["id"], page["second"]["id"]) == ("tarven/1/0", "tarven/3/0")
     assert [same for same, _, _ in page["pieces"]] == [True] and page["by"] == "words"
     # Rewards 1.66, 2.66, 4.16, 4.66: deviations −1.625, … as by hand elsewhere, over 1.3769.
     first = page["first"]["group"][0]

@@ -47,10 +47,7 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     assert (
         page.locator(f"{view} del").all_inner_texts(),
         page.locator(f"{view} ins").all_inner_texts(),
-    ) == (
-        ["Only in the first", " green"],
-        ["only in the second", " blue"],
-    )
+    ) == (["Only in the first", " green"], ["only in the second", " blue"])
     # the open answer's advantage: 2.66 is 0.625 below the mean, divided by 1.377
     on = page.locator(f"{view} .wb-side-group").first.locator("tr.tv-row-on")
     assert on.locator("[data-estimator=group]").inner_text() == "−0.45"

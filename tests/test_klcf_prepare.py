@@ -232,7 +232,7 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
         (CHECKLISTS, {"items": "abc"}, "no items"),
         (TRUTH, {"question_id": None}, "not a training question"),
         (TRUTH, {"claim": ""}, "claim .. with label"),
-        (TRUTH, {"label": "SUPPORT"}, "with label .SUPPORT.: write a text as the claim"),
+        (TRUTH, {"label": "SUPPORT"}, "label .SUPPORT. must be one of"),
     ):
         row = {"items": ["x"]} if name == CHECKLISTS else {"claim": "x", "label": "correct"}
         line = {"question_id": own, **row, **changed}

@@ -90,7 +90,7 @@ def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
         {
             **stored("q"),
             "claims": [{"text": "a", "label": "correct"}, {"text": "b", "label": "wrong"}],
-        },
+        }
     )
     assert factual_sentences(unknown) == [True, False]  # no sentence is known: each is its own
 
@@ -380,7 +380,7 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
 def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
-    with raises_error(r"row 2 is not a feedback row .*\(id (None|'q')\)"):
+    with raises_error(r"row 2 is not a feedback row .*\(id (None|'q'), "):
         compare_files(path)
     with raises_error("no such file"):
         compare_files(tmp_path / "none.jsonl")

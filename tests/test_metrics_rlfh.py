@@ -116,11 +116,7 @@ def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
     assert f"1 of 2 rows of {a} failed" in err and "None" not in out
     never = {**stored("c"), "schema": 1}
     _, out, err = cli("metrics", str(write(tmp_path / "b.jsonl", [stored("a", "c"), never])))
-    assert "excluded: not judged: 1 of 2 rows of" in err
+    assert "excluded, because not judged: 1 of 2 rows of" in err
     code, out, err = cli("metrics", str(write(tmp_path / "c.jsonl", [never])))
-    assert (code, out, len(err.splitlines())) == (
-        2,
-        "",
-        1,
-    ) and "0 of 1 rows are judged" in err
+    assert (code, out, len(err.splitlines())) == (2, "", 1) and "0 of 1 rows are judged" in err
     assert len(list((tmp_path / "figures").glob("fig*.html"))) == 6

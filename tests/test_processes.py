@@ -182,7 +182,9 @@ def test_a_part_of_a_batch_is_sampled_as_in_the_whole(policy: str) -> None:
 def test_sharded_models_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     check_unsharded()
     monkeypatch.setenv(variable, "true")
-    with raises_error(r"needs all of it in every process: save the ddp.yaml of docs/scaling.md"):
+    with raises_error(
+        r"needs the whole model in every process: save the ddp.yaml of docs/scaling.md"
+    ):
         check_unsharded()
 
 

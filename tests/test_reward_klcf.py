@@ -149,14 +149,7 @@ def test_broken_form_earns_only_format_and_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "penalty"),
-    [
-        (0, 0.0),
-        (1536, 0.0),
-        (1537, -1 / 512),
-        (2048, -1.0),
-        (9999, -1.0),
-    ],
+    ("tokens", "penalty"), [(0, 0.0), (1536, 0.0), (1537, -1 / 512), (2048, -1.0), (9999, -1.0)]
 )
 def test_soft_overlong(tokens: int, penalty: float) -> None:
     assert overlong(tokens, 2048, 512) == pytest.approx(penalty)

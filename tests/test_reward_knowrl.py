@@ -14,10 +14,7 @@ from workbench.types import Failure, Feedback, Reward, Verdict
 pay = payer(reward, KnowRL())
 
 
-def answered(
-    outcome: str,
-    think: str | None = "correct:5 wrong:5 vague:3 correct:1",
-) -> Feedback:
+def answered(outcome: str, think: str | None = "correct:5 wrong:5 vague:3 correct:1") -> Feedback:
     """By default half of the four facts of the thinking are supported; the answer's one claim is
     not looked at.
     """

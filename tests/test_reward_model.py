@@ -166,8 +166,8 @@ def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
     ("rows", "message"),
     [
         ([], "no rows"),
-        ([Judged(ASKED, "Ada.", ())], "no segments, or a segment outside its text"),
-        ([Judged(ASKED, "Ada.", (Segment(0, 9),))], "outside its text"),
+        ([Judged(ASKED, "Ada.", ())], "no segments: remove the row"),
+        ([Judged(ASKED, "Ada.", (Segment(0, 9),))], "outside the response"),
         ([Judged(ASKED, "Ada.", (Segment(0, 4, 1.5),))], "not between 0 and 1"),
         ([Judged(ASKED, "Ada.", (Segment(0, 4, 0.5),))], "use loss=mse"),
     ],

@@ -193,7 +193,7 @@ README = RLFH(
     ],
 )
 def test_settings_that_reward_mistakes_give_a_warning(config: RLFH, says: str) -> None:
-    with pytest.warns(UserWarning, match="rlfh rewards a bad claim more than no claim") as caught:
+    with pytest.warns(UserWarning, match="rlfh rewards a vague or wrong claim more") as caught:
         reward(config)
     [warning] = caught
     assert says in str(warning.message) and "\n" not in str(warning.message)

@@ -240,7 +240,7 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
     chosen = options(tmp_path, [LABELLED])
     chosen.out.parent.mkdir()
     chosen.out.write_text('{"mine": 1}\n')
-    with raises_error("was not written by"):
+    with raises_error("are missing or damaged"):
         score_file(chosen)
     assert chosen.out.read_text() == '{"mine": 1}\n'
 

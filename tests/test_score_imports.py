@@ -158,11 +158,11 @@ def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, cli: Cli) ->
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    with raises_error('no "input" or "output"'):
+    with raises_error('no "input"; the row has'):
         import_completions("verl", write(tmp_path / "c.jsonl", TRL), tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
     with raises_error("cannot read"):
         import_completions("verl", tmp_path / "nowhere.jsonl", tmp_path / "out.jsonl")
     import_completions("verl", write(tmp_path / "c.jsonl", VERL), tmp_path / "out.jsonl")
-    with raises_error("exists, or does not end in"):
+    with raises_error("exists: name a new .jsonl file"):
         import_completions("verl", tmp_path / "c.jsonl", tmp_path / "out.jsonl")

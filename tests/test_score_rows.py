@@ -159,7 +159,7 @@ def test_a_row_nested_too_deeply_is_named() -> None:
     for _ in range(3000):
         claims = [claims]
     row = {"id": "mine", "question": "Who?", "response": "Ada.", "claims": claims}
-    with pytest.raises(Malformed, match="id 'mine': nested too deeply"):
+    with pytest.raises(Malformed, match="id 'mine': the row is nested too deeply"):
         parse(row, {}, {})
 
 
@@ -214,9 +214,7 @@ def test_two_verdicts_that_contradict_each_other_are_told(
     # said twice, and the same
     assert parse(row, {}, {}).feedback.verdicts[0] == parse(row, {}, {}).feedback.verdicts[2]
     row["verdicts"][2] |= changed
-    with pytest.raises(
-        Malformed, match=f"two verdicts on 'claim:0' .fact. contradict each other: {told}"
-    ):
+    with pytest.raises(Malformed, match=f"two verdicts on 'claim:0' .aspect fact. differ: {told}"):
         parse(row, {}, {})
     row["verdicts"][2]["aspect"] = "truth"  # another check may say otherwise
     assert parse(row, {}, {})

@@ -231,7 +231,7 @@ def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
     other = str(make_policy(tmp_path / "other", seed=7))
     write_json(copied / CARD, card | {"policy": other})
     (copied / MARKER).unlink()  # the digest of the card
-    with raises_error("trained from another model"):
+    with raises_error("differs from the model that the reward model"):
         load_reward_model(copied)
 
 

@@ -136,10 +136,7 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
     path = tmp_path / ROLLOUTS
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:20] + b"\n" + lines[2])
-    for read in (
-        lambda: ids(path),
-        lambda: truncate_after_step(path, 0),
-    ):
+    for read in (lambda: ids(path), lambda: truncate_after_step(path, 0)):
         with raises_error(r"rollouts\.jsonl:2: not a JSON object"):
             read()
     assert path.read_bytes().splitlines(keepends=True)[2] == lines[2]

@@ -238,5 +238,5 @@ def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> 
 
 def test_a_failed_batch_names_the_column_that_is_missing_and_those_that_there_are() -> None:
     reward, gold = workbench.trl_reward("truthrl", "rules"), ["Paris", "Paris"]
-    with raises_error(r"no column answers or answer; there are solution"):
+    with raises_error(r"no column answers or answer; the data set has solution"):
         reward(["Where?"] * 2, ["Paris.", "Rome."], solution=gold, completion_ids=None)

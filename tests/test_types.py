@@ -40,11 +40,7 @@ FULL = Feedback(
         Verdict(
             "claim:0", "fact", "correct", 0.9, 5, ({"passage": "p1", "span": [0, 5]},), "judge"
         ),
-        Verdict(
-            "outcome",
-            "answer",
-            error=Failure("verify", "no_gold", "x", "raw"),
-        ),
+        Verdict("outcome", "answer", error=Failure("verify", "no_gold", "x", "raw")),
     ),
     rewards={
         "rlfh": Reward(

@@ -102,7 +102,7 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     vllm.register(second)
     assert ended == [1]
     engine = vllm.Engine(first, 64)
-    with raises_error("another one was loaded after this policy: load"):
+    with raises_error("another model was loaded after this policy: load"):
         vllm.complete(engine, [[1]], [2], Sampling(4))
     with raises_error("a prompt has 64 tokens, and vLLM can read 63"):
         vllm.complete(replace(engine, llm=second), [[1], [1] * 64], [2], Sampling(4))
@@ -216,7 +216,7 @@ def test_trl_is_given_every_setting_of_vllm(
 def test_colocated_training_is_plain_and_of_one_process() -> None:
     config = scaled(GRPO(), vllm="colocate")
     assert choose_unsloth(config, None) is False
-    with raises_error("leave unsloth out"):
+    with raises_error("set unsloth to None"):
         choose_unsloth(config, True)
     check_split(config, 1)
     check_split(GRPO(), 2)

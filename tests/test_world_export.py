@@ -111,7 +111,7 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
 def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
     """A run's folder has a questions.jsonl of its own, which an export would replace."""
     (tmp_path / name).write_text("mine\n")
-    with raises_error(rf"has {name}, not from an export.* --out"):
+    with raises_error(rf"no export of a world wrote \({name}\).* --out"):
         export_world(tmp_path)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine\n"]
 

@@ -74,9 +74,7 @@ def test_too_many_failures_stop_it_and_leave_nothing_behind(policy: str, tmp_pat
     assert [path.name for path in out.parent.iterdir()] == ["written"]
 
 
-def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(
-    tmp_path: Path,
-) -> None:
+def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(tmp_path: Path) -> None:
     """Else all of it would be a thought, and an answer that pays nothing would be learnt."""
     tokenizer, policy = byte_tokenizer(), str(make_policy(tmp_path / "policy"))
     tokenizer.chat_template = TEMPLATE

@@ -1,10 +1,9 @@
-"""A GRPO training with vLLM beside it, as a process: python -m tests.engines.colocated POLICY
-OUT [STEPS [sleep]]
+"""A GRPO training with colocated vLLM, as a process: python -m tests.engines.colocated POLICY OUT
+[STEPS [sleep]]
 
-What is sampled is scored by transformers, from the same weights, before the step is learnt from:
-the differences of the tokens' log-probabilities stand in OUT/differences.json. TRL looks for
-vLLM by the name of its package, and the one for CPUs has another: whoever starts this lists one
-of that name (`named`).
+Transformers scores vLLM's samples with the same weights before the update; OUT/differences.json has
+the differences of the tokens' log-probabilities. TRL looks for a package named vllm, and the one
+for CPUs has another name: the caller adds a stub with this name (`named`).
 """
 
 import os

@@ -1,15 +1,14 @@
-"""The environment of an engine: how it is made of `NAME.txt`, and whether a test runs in it.
+"""Create the environment of an engine from `NAME.txt`, or tell whether a test runs in it.
 
 python -m tests.engines.environment NAME     (standard library only; `make test-engines` calls it)
 
-`NAME.txt` is a requirements file whose comments say more than pip reads:
+`NAME.txt` is a requirements file with comments that pip ignores:
 
-    -c ../../constraints.txt    the project's own versions, where they suit the engine
-    -e .                        the project with what it needs; with `# alone`, where the engine
-    needs other versions
-    package==1.0  # alone       is installed last and without what it says it needs
+    -c ../../constraints.txt    the project's versions, where they suit the engine
+    -e .                        the project with its dependencies, or, with `# alone`, without
+    package==1.0  # alone       is installed last and without its dependencies
     # remove: package other     is uninstalled after that
-    # takes: 3 minutes, 2 GB    is said before it begins
+    # takes: 3 minutes, 2 GB    is printed at the start
 """
 
 import os

@@ -191,10 +191,7 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
             timeout=600,
         )
         assert done.returncode == 0, done.stderr[-3000:]
-        return {
-            **read_json(out / "differences.json"),
-            "seconds": time.perf_counter() - began,
-        }
+        return {**read_json(out / "differences.json"), "seconds": time.perf_counter() - began}
 
     whole = train(tmp_path / "whole", 3)
     rows, metrics = list(iter_feedback(tmp_path / "whole")), metrics_rows(tmp_path / "whole")

@@ -1,10 +1,9 @@
 """Run a script as a launched process whose device is the CPU: python -m tests.helpers.cpu_ranks
 SCRIPT ARGUMENT…
 
-Accelerate 1.15 takes FSDP and DeepSpeed for GPUs alone: on a CPU it says nothing and trains
-without FSDP. All that is changed is what it is told of this process: one of several, as on GPUs,
-that talk by gloo. What it then wraps, gathers and saves is its own, DeepSpeed's and PyTorch's
-work.
+Accelerate 1.15 uses FSDP and DeepSpeed only on GPUs: on a CPU it silently trains without FSDP. This
+module changes only the state of the process that Accelerate reads: one of several, connected by
+gloo. Accelerate, DeepSpeed and PyTorch do the rest.
 """
 
 import os

@@ -1,10 +1,9 @@
-"""The memory that one step of a training takes on a CPU, measured from outside: `python -m
+"""Measure the memory of one training step on a CPU, from outside: `python -m
 tests.helpers.memory_run JOB…`.
 
-A job is a JSON object: the model's shape, the trainer and its sizes. For each, one line with the
-bytes by which the process grew at most while the policy was loaded and learnt from. Blocks that
-are freed go back to the system at once, if malloc is told to (`ENVIRONMENT`), so that what is
-resident is what is held.
+A job is a JSON object: the model's shape, the trainer and its sizes. For each job, a line has the
+largest growth of the process in bytes while the policy was loaded and trained. With `ENVIRONMENT`,
+malloc returns freed blocks at once, so that resident memory is used memory.
 """
 
 import ctypes
