@@ -1,4 +1,4 @@
-"""Shared fixtures. No test may reach a network or take more than its share of the machine."""
+"""Shared fixtures, and settings that keep tests offline and limit their threads."""
 
 import json
 import os
@@ -15,25 +15,25 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from workbench.types import Question
 
-# Read by the libraries when they are first imported, hence at the top; torch itself is not imported
-# here.
+# The libraries read these variables when they are imported, so they are set first. Torch is not
+# imported here.
 for variable in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"):
     os.environ[variable] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "2")
-# threads that spin while they wait take the cores of the tests beside them
+# spinning threads would take cores from tests in other processes
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-# A runner that was itself started in the background ignores Ctrl-C, and so would every process that
-# a test interrupts.
+# A runner started in the background ignores SIGINT, and so would the processes that tests
+# interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# No test is timed: an example takes longer on a loaded machine.
+# Hypothesis has no deadline: examples take longer on a loaded machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# Seconds by test file: WORKBENCH_DURATIONS=tests/durations.json make test-all
+# Seconds per test file; to update: WORKBENCH_DURATIONS=tests/durations.json make test-all
 DURATIONS = Path(__file__).parent / "durations.json"
 
 
@@ -77,7 +77,7 @@ def slices() -> Path:
 
 @pytest.fixture(scope="session")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of a random policy of two layers, which no test changes."""
+    """The folder of a random two-layer policy. Tests must not modify it."""
     from tests.helpers.shared_runs import shared_policy
 
     return shared_policy(tmp_path_factory)
@@ -85,7 +85,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def country() -> "Question":
-    """A question of the world whose answer is a fact of importance 4."""
+    """A closed-world question whose answer is a fact of importance 4."""
     from workbench.world import load_world
 
     asked = load_world().questions("ood", ["single"])
@@ -94,7 +94,7 @@ def country() -> "Question":
 
 @pytest.fixture(scope="session")
 def grpo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a short GRPO run of that policy, which no test changes."""
+    """The folder of a short GRPO run of that policy. Tests must not modify it."""
     from tests.helpers.shared_runs import grpo_run
 
     return grpo_run(tmp_path_factory)
@@ -102,7 +102,7 @@ def grpo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def ppo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a short PPO run of that policy, which no test changes."""
+    """The folder of a short PPO run of that policy. Tests must not modify it."""
     from tests.helpers.shared_runs import ppo_run
 
     return ppo_run(tmp_path_factory)
@@ -110,9 +110,7 @@ def ppo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """The command line, called in this process: a command and more arguments -> exit code,
-    stdout and stderr without colours.
-    """
+    """Call the command line in this process; return exit code, stdout and stderr (no colours)."""
 
     from workbench.cli import main
 

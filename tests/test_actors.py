@@ -1,5 +1,5 @@
-"""Ray actors, without Ray: refusals, and questions without an answer. `tests/engines/test_ray.py`
-tests the actors."""
+"""Ray actors with a simulated Ray: policy checks, failed questions and processes that die.
+`tests/engines/test_ray.py` uses Ray itself."""
 
 from pathlib import Path
 from random import Random
@@ -73,8 +73,8 @@ def test_a_question_that_could_not_be_answered_is_undecided(
 
 
 class Ray:
-    """A simulation of Ray's interface. Calls end in any order; some fail with their process: a
-    random share, and all with a deadly item."""
+    """Simulates Ray's interface. Calls end in any order. A random share of them, and every call
+    with a deadly item, fail because their process dies."""
 
     class exceptions:
         class RayError(Exception): ...
@@ -124,7 +124,7 @@ SIZES = st.lists(st.integers(1, 4), max_size=8)
 
 
 @given(SIZES, st.integers(1, 3), st.floats(0, 0.2), st.sets(st.integers(0, 20)), st.randoms())
-def test_whatever_dies_each_item_has_one_result_in_order(
+def test_each_item_has_one_result_in_order_even_if_processes_die(
     sizes: list[int], count: int, share: float, deadly: set[int], chance: Random
 ) -> None:
     chunks = [[4 * number + place for place in range(size)] for number, size in enumerate(sizes)]
@@ -141,7 +141,7 @@ def test_whatever_dies_each_item_has_one_result_in_order(
         assert -wanted not in deadly or result == "died"
 
 
-def test_actors_that_die_of_everything_stop_and_errors_of_the_work_are_raised() -> None:
+def test_repeated_deaths_stop_the_map_and_exceptions_are_raised() -> None:
     with raises_error(f"{2 * STRIKES + 1} Ray processes died"):
         pooled(Ray(Random(1), 1.0, set()), [list(range(8))], 2)
 

@@ -1,6 +1,4 @@
-"""Advantage estimators: worked by hand, compared with TRL's own arithmetic, and bounded whatever
-the rewards.
-"""
+"""Advantage estimators: values computed by hand, and bounds that hold for any rewards."""
 
 import math
 from collections.abc import Sequence
@@ -81,9 +79,9 @@ def test_return_to_go_leaves_a_refusal_at_zero() -> None:
     )
 
 
-def test_return_to_go_is_of_the_group_and_whitening_of_the_batch() -> None:
-    """Groups of one with totals 1 and 3: 1/1 and 3/3 by itself; mean 2 and std √2 together, so
-    −1/√2 and 1/√2.
+def test_return_to_go_normalises_per_group_and_whitening_per_batch() -> None:
+    """Two groups of one, totals 1 and 3. Per group: 1/1 and 3/3. Per batch: mean 2 and std √2,
+    so −1/√2 and 1/√2.
     """
     groups = [[row(1.0)], [row(3.0)]]
     assert rtg(groups) == [[pytest.approx((1.0,), abs=1e-3)]] * 2
@@ -92,9 +90,9 @@ def test_return_to_go_is_of_the_group_and_whitening_of_the_batch() -> None:
         assert estimator(groups) == [[(0.0,)]] * 2
 
 
-def test_the_scale_of_a_batch_by_hand() -> None:
-    """Totals 1, 1.01 | 0, 2 and one that was not scored: each less the mean of its group, over
-    the std of the four.
+def test_batch_by_hand() -> None:
+    """Totals 1, 1.01 | 0, unscored, 2: each minus its group's mean, divided by the std of the
+    four scored totals.
     """
     groups = [[row(1.0), row(0.5, 0.51)], [row(0.0), FAILED, row(2.0)]]
     mean = 4.01 / 4
@@ -109,14 +107,13 @@ def test_the_scale_of_a_batch_by_hand() -> None:
         (0.0, 0.0),
         pytest.approx((1 / (std + 1e-4),)),
     ]
-    # by its own std the near group is as loud as the far one
+    # with its own std, the near group would have as large advantages as the far group
     assert abs(group(groups)[0][1][0]) > 0.6 > 0.01 > abs(near[1][0])
 
 
 def test_whitening_by_hand() -> None:
-    """Returns-to-go 2, 0 | −1, −1, −3 | not scored | no token: five tokens with mean −.6 and
-    variance (6.76 + .36 + .16 + .16 +
-    5.76)/4 = 3.3."""
+    """Returns-to-go 2, 0 | −1, −1, −3 | unscored | no token: five tokens with mean −.6 and
+    variance (6.76 + .36 + .16 + .16 + 5.76)/4 = 3.3."""
     groups = [[row(2.0, 0.0), row(0.0, 2.0, -3.0)], [FAILED, Rewarded(0, (50.0,), frozenset({0}))]]
     whitened = [
         [(value + 0.6) / math.sqrt(3.3) for value in values]
@@ -125,18 +122,18 @@ def test_whitening_by_hand() -> None:
     first, second = whiten(groups)
     assert first == [pytest.approx(tokens) for tokens in whitened]
     assert second == [(0.0, 0.0), ()]
-    # how the tokens are grouped does not matter
+    # the result does not depend on the groups
     assert whiten([[*groups[0], *groups[1]]]) == [[*first, *second]]
 
 
 def test_totals_that_differ_by_rounding_alone_are_equal() -> None:
-    """.1 + .7 and .4 + .4 differ in the last bit; over that, the tokens of both would be paid
-    thousands.
+    """.1 + .7 and .4 + .4 differ in the last bit; divided by that difference, advantages would be
+    in the thousands.
     """
     rows = [row(0.1, 0.7), row(0.4, 0.4)]
     assert math.fsum(rows[0].rewards or ()) != math.fsum(rows[1].rewards or ())
     assert one(group, rows) == [pytest.approx((0.0, 0.0), abs=1e-9)] * 2
-    large = [row(value * 3e30) for value in (0.1, 0.1, 0.1)]  # whose mean is not quite their value
+    large = [row(value * 3e30) for value in (0.1, 0.1, 0.1)]  # their mean is rounded
     assert one(group, large) == one(process, large) == whiten([large])[0] == [(0.0,)] * 3
 
 
@@ -167,7 +164,7 @@ def test_empty_batches_and_groups(estimator: Estimator) -> None:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
-def test_what_was_not_scored_leaves_the_baseline(estimator: Estimator) -> None:
+def test_unscored_responses_do_not_change_the_baseline(estimator: Estimator) -> None:
     rows = [row(1.0, values=(0.5,)), row(-1.0, values=(0.25,))]
     scored = one(estimator, rows)
     lost = Rewarded(2, None, frozenset({0, 1}), (7.0, 7.0))
@@ -178,14 +175,14 @@ def test_what_was_not_scored_leaves_the_baseline(estimator: Estimator) -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e200])
-def test_rewards_and_values_are_finite_numbers(number: float) -> None:
+def test_rewards_and_values_that_are_not_finite_or_are_too_large_are_refused(number: float) -> None:
     with raises_error("a token's reward is"):
         row(1.0, number)
     with raises_error("a token's value is"):
         row(1.0, 0.0, values=(0.0, number))
 
 
-# Numbers of every size, and such as hardly differ: by 1e-12, or by what rounding leaves.
+# Numbers of every size, and pairs that differ only by 1e-12 or by rounding.
 NEAR = st.sampled_from((-10.0, -10.0 - 1e-12, 0.1 + 0.7, 0.4 + 0.4, 1e-12, 5e-324, 1e30, -1e30))
 NUMBERS = NEAR | st.floats(-1e100, 1e100) | st.floats(-1e-3, 1e-3)
 RESPONSES = st.builds(
@@ -207,7 +204,7 @@ BATCHES = st.lists(st.lists(RESPONSES, max_size=5), max_size=4)
 @hypothesis.example([[valued(1e-12, -1e-12, 1e-12)]])
 @hypothesis.example([[valued(1e30), valued(-1e30, 1e30)], [valued(1e100, 1e100)]])
 @given(BATCHES)
-def test_advantages_are_bounded_by_what_is_normalised_together(
+def test_advantages_are_bounded_by_the_count_of_normalised_numbers(
     groups: list[list[Rewarded]],
 ) -> None:
     """n numbers with mean 0 and std 1, or with root mean square 1, are at most √n each."""
@@ -223,7 +220,7 @@ def test_advantages_are_bounded_by_what_is_normalised_together(
         "group": [math.sqrt(count) for count in totals],
         "centred": [math.inf] * len(groups),
         "batch": [math.sqrt(sum(totals))] * len(groups),
-        "process": [math.sqrt(count) * count for count in ends],  # a sum of up to all of them
+        "process": [math.sqrt(count) * count for count in ends],  # a sum of at most `count` numbers
         "rtg": [math.sqrt(count) for count in paid],
         "whiten": [math.sqrt(tokens)] * len(groups),
         "gae": [math.inf] * len(groups),
@@ -243,7 +240,7 @@ def test_advantages_are_bounded_by_what_is_normalised_together(
             )
 
 
-def test_from_stored_rows() -> None:
+def test_advantages_of_feedback() -> None:
     up = Reward(2.0, events=(Event("truth", 2.0, 1),), tokens=(2.0, 0.0))
     down = Reward(-2.0, events=(Event("truth", -2.0),), tokens=(0.0, -2.0))
     lost = Reward(None, error=Failure("verify", "parse", "x"))
@@ -257,7 +254,7 @@ def test_from_stored_rows() -> None:
 
 @pytest.mark.parametrize("estimator", [group, process, rtg])
 def test_a_response_without_tokens_counts_in_the_baseline(estimator: Estimator) -> None:
-    """An empty completion with a reward of −1 counts as one token would; no token gets it."""
+    """An empty completion with reward −1 counts as one token, but has no advantages."""
     empty = Response("r", Question("q", "?"), "")
     full = Response("r", Question("q", "?"), "a", offsets=((0, 1),), values=(0.0,))
     rows = [
@@ -272,7 +269,7 @@ def settle_row(feedback: Feedback, reward: Reward) -> Feedback:
     return rescore(feedback, {"m": lambda _: reward})
 
 
-def test_events_that_are_spread_hold_all_their_tokens() -> None:
+def test_an_event_with_a_span_rewards_all_tokens_of_the_span() -> None:
     response = Response("r", Question("q", "?"), "abc", offsets=((0, 1), (1, 2), (2, 3)))
     paid = settle_row(Feedback(response), Reward(1.0, events=(Event("truth", 1.0, 2, start=0),)))
     assert rewarded(paid, "m") == Rewarded(3, (0.5, 0.5, 0.0), frozenset({0, 1}))

@@ -51,7 +51,7 @@ def test_accuracy_kappa_and_scores_by_hand() -> None:
     assert found["labels"]["wrong"]["recall"] == 0.75
 
 
-def test_what_is_not_defined_is_none() -> None:
+def test_undefined_statistics_are_none() -> None:
     assert compare([])["kappa"] is compare([])["accuracy"] is None
     same = compare([("vague", "vague")] * 3)
     assert (same["accuracy"], same["kappa"]) == (1.0, None)
@@ -70,7 +70,7 @@ def test_kappa_is_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) -> Non
         assert (found["kappa"] == 1) == (found["accuracy"] == 1)
 
 
-def test_claims_are_matched_by_text_and_the_rest_is_counted(tmp_path: Path) -> None:
+def test_claims_are_matched_by_text_and_unmatched_claims_are_counted(tmp_path: Path) -> None:
     first = [
         row(
             "a",
@@ -143,14 +143,14 @@ def test_rows_with_another_response_are_left_out(tmp_path: Path) -> None:
         row(name, [("x", "wrong")], **({} if name in "ab" else {"response": f"{name}."}))
         for name in names
     ]
-    changed[1]["response"] = " X. \n"  # white space is no difference
+    changed[1]["response"] = " X. \n"  # white space is ignored
     found = agreed(tmp_path, first, changed)
     assert (found["rows"], found["claims"]["n"], found["excluded"]["other_response"]) == (2, 2, 6)
     with raises_error("but with different responses"):
         agreed(tmp_path, first, changed[2:])
 
 
-def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_path: Path) -> None:
+def test_unjudged_rows_are_left_out_and_a_file_of_them_is_refused(tmp_path: Path) -> None:
     first = write(
         tmp_path / "a.jsonl", [row("a", [("x", "correct")]), row("b", [("x", "correct")])]
     )

@@ -1,6 +1,4 @@
-"""Other annotators give labels and nothing else; what they say of claims is compared with the
-world.
-"""
+"""RLFH annotators replace only labels; their labels are compared with the closed world."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -37,7 +35,7 @@ from workbench.world.schema import PERSON_RELATIONS, RELATIONS
 WORLD = load_world()
 FAILED = Failure("verify", "unparsed", "what?")
 PEOPLE = names(WORLD, "person", "known")
-OTHERS = {  # an object of each relation that is not that of the first people
+OTHERS = {  # per relation, an object that the first three people do not have
     name: next(
         WORLD.by[other][name].object
         for other in PEOPLE[100:]
@@ -54,7 +52,7 @@ def row(*claims: str, question: str = "q", title: str = "") -> tuple[Response, C
 
 
 def exact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-    """All correct, informativeness 4, and the second claim about somebody else."""
+    """Label all claims correct, informativeness 4, and the second claim off-subject."""
     return [
         Checked(
             (
@@ -91,18 +89,18 @@ def test_only_labels_are_replaced_and_a_failure_has_no_rating() -> None:
     )
 
 
-def test_a_claim_is_asked_about_once_unless_that_failed() -> None:
+def test_labels_are_cached_and_failures_are_retried() -> None:
     asked: list[str] = []
     verify = annotated(exact, saying({"a": "wrong", "b": FAILED}, asked))
     first = verify([row("a", "a", "b"), row("a")])
-    assert asked == ["a", "b"]  # together once
+    assert asked == ["a", "b"]  # once per batch
     again = verify([row("a", "b", "a"), row("a")])
-    assert again[1].verdicts == first[1].verdicts and asked == ["a", "b", "b"]  # the failure again
+    assert again[1].verdicts == first[1].verdicts and asked == ["a", "b", "b"]  # a retry
     verify([row("a", question="another")])
     assert asked[3:] == ["a"]
 
 
-def test_what_a_verdict_rests_on_goes_with_it_and_what_it_cost_is_paid_once() -> None:
+def test_cached_verdicts_keep_their_passages_and_costs_are_counted_once() -> None:
     page, own = Passage("p1", "Ada", "Ada is a baker."), Passage("p2", "Bo", "Bo is a poet.")
 
     def annotator(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -120,15 +118,13 @@ def test_what_a_verdict_rests_on_goes_with_it_and_what_it_cost_is_paid_once() ->
     first, second = verify([row("a", "b", "a"), row("b")])
     assert first.passages == second.passages == (own, page)
     assert (first.cost, second.cost) == (Cost(calls=4, tokens_in=20, seconds=1.0), Cost(calls=2))
-    [again] = verify([row("a")])  # remembered
+    [again] = verify([row("a")])  # cached
     assert again.passages == (own, page) and again.cost == Cost(calls=2)
     assert verify([row()])[0].passages == (own,)
 
 
 def scripted(reply: Callable[[str], str], rooms: list[int] | None = None) -> Policy:
-    """The tiny policy's tokenizer with replies of our own; `rooms` takes down how many tokens
-    each call may have.
-    """
+    """The tiny policy with scripted replies; `rooms` records the `max_new_tokens` of each call."""
     policy = bench("tiny").load("sft")
 
     def complete(prompts: list[list[int]], stop_ids: Sequence[int], how: Any) -> list[Completion]:
@@ -163,7 +159,7 @@ def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
     )
     assert of(verify, f"{person} may be a sailor.").label == hedged
     assert of(verify, f"{person} has some profession.").label == "vague"
-    # no such question is known
+    # this claim has no yes/no question
     assert of(verify, f"{person} wrote {WORLD.books[person][0].subject}.").label == "vague"
 
 
@@ -171,7 +167,7 @@ def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
 @pytest.mark.parametrize(
     "reply", ["Perhaps so.", "<think> yes.", "<think> yes. a sailor.</think><answer> I was in"]
 )
-def test_a_reply_that_answers_nothing_is_a_failure(
+def test_a_reply_without_an_answer_is_a_failure(
     person: str, annotator: Callable[[Policy, Any], Verify], reply: str
 ) -> None:
     found = of(annotator(scripted(lambda text: reply), WORLD), f"{person} is a sailor.")
@@ -180,11 +176,11 @@ def test_a_reply_that_answers_nothing_is_a_failure(
 
 
 @pytest.mark.parametrize("annotator", [by_yes_or_no, by_recall])
-def test_an_annotator_labels_by_the_beliefs_of_the_policy(
+def test_an_annotator_labels_by_the_policys_own_answers(
     annotator: Callable[[Policy, Any], Verify],
 ) -> None:
-    """The policy knows the truth of the first person, believes something else of the second, and
-    nothing of the third.
+    """The policy answers correctly about the first person, wrongly about the second, and abstains
+    about the third.
     """
     replies: dict[str, str] = {}
     claims, wanted = [], []
@@ -213,7 +209,7 @@ def ending(prompt: str, replies: dict[str, str]) -> str:
 
 
 @pytest.mark.slow
-def test_the_local_verifier_reads_the_subjects_page_and_leaves_the_rest_open(person: str) -> None:
+def test_the_local_verifier_reads_the_subjects_page_and_is_vague_without_one(person: str) -> None:
     verify, facts = by_verifier(load_verifier(), WORLD), WORLD.by[person]
     told = [
         RELATIONS[name].states["en"][0].format(s=person, o=facts[name].object)
@@ -244,7 +240,7 @@ def test_the_local_verifier_reads_the_subjects_page_and_leaves_the_rest_open(per
 LABELS = ("correct", "wrong", "hedged_correct", "hedged_wrong", "vague")
 
 
-def test_flipped_inverts_a_share_of_the_facts_and_nothing_else() -> None:
+def test_flipped_inverts_a_share_of_the_fact_labels_only() -> None:
     batch = [row(*(f"claim {number}" for number in range(500)))]
     facts = [Verdict(f"claim:{n}", "fact", LABELS[n % 5], p=0.25, by="exact") for n in range(500)]
     others = (Verdict("claim:0", "subject", "other"), Verdict("outcome", "answer", "correct"))
@@ -255,7 +251,7 @@ def test_flipped_inverts_a_share_of_the_facts_and_nothing_else() -> None:
         pairs = zip(before.verdicts, after.verdicts, strict=True)
         return [(old, new) for old, new in pairs if old != new]
 
-    assert 80 < len(changed(0.3)) < 160  # of 400 that are not vague
+    assert 80 < len(changed(0.3)) < 160  # of 400 labels that are not vague
     assert all(
         new == replace(old, label=OPPOSITE[str(old.label)], p=0.75, by="exact, flipped")
         for old, new in changed(0.3)

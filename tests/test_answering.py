@@ -40,7 +40,7 @@ from workbench.types import (
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
-SMALL = str(TINY_POLICY / "sft")  # its folder, whichever world it was built on
+SMALL = str(TINY_POLICY / "sft")  # the folder of the tiny policy
 WORLD = load_world()
 ASKED = bench("tiny").questions("test", [TWO_FACETS])[0]
 FIRST, SECOND = ASKED.title.split(";")
@@ -55,7 +55,7 @@ def small() -> Policy:
 
 
 def writes(policy: Policy, text: str, ends: bool = True) -> Callable[[], Policy]:
-    """The policy with an engine that always generates this text, unfinished if it does not end."""
+    """The policy with an engine that always generates this text; truncated if not `ends`."""
     ids = policy.tokenizer(text, add_special_tokens=False)["input_ids"] + (
         [policy.stop_ids[0]] if ends else []
     )
@@ -91,7 +91,7 @@ def number_of(answer: Answer, text: str) -> int:
 
 
 @pytest.mark.slow
-def test_the_example_of_the_pages_is_answered_rightly_with_the_right_sources() -> None:
+def test_the_documented_example_is_answered_correctly_with_the_right_sources() -> None:
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     example = answer(re.findall(r'workbench answer "(.*?)"  #', page)[0])
     assert len(example.sentences) == 6

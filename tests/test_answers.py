@@ -34,7 +34,7 @@ def matching_examples() -> list[tuple[bool, str]]:
 
 @pytest.mark.parametrize("right", [True, False])
 def test_examples_of_right_and_wrong_answers(right: bool) -> None:
-    """No wrong one is accepted, and at most 3 % of the right ones are refused."""
+    """No wrong answer is accepted, and at most 3 % of right answers are refused."""
     parts = [line.split(" | ") for label, line in matching_examples() if label is right]
     failed = [
         " | ".join(part)
@@ -45,13 +45,13 @@ def test_examples_of_right_and_wrong_answers(right: bool) -> None:
 
 
 @pytest.mark.parametrize("answer", ["Pa\u00adris", "Pa\u200bris", "A: Paris\nReason: not Rome"])
-def test_what_is_not_of_the_answer_changes_nothing(answer: str) -> None:
+def test_invisible_characters_and_reasons_are_ignored(answer: str) -> None:
     assert matches(answer, ["Paris"])
 
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_answers_in_the_styles_of_chat_models(half: int) -> None:
-    """At least .65 of the right ones are accepted, and .97 of the accepted ones are right."""
+    """At least 65 % of right answers are accepted; 97 % of accepted answers are right."""
     judged = [
         (one.right, matches(one.answer, one.gold, one.kind, one.question))
         for one in human_examples(half)
@@ -63,15 +63,15 @@ def test_answers_in_the_styles_of_chat_models(half: int) -> None:
 
 
 @pytest.mark.parametrize("gold", [", ,", "(, )", ", Paris", "., 1"])
-def test_a_gold_answer_of_separators_is_read_to_the_end(gold: str) -> None:
+def test_a_gold_answer_of_separators_does_not_match_a_list(gold: str) -> None:
     assert not matches("Lomar, Vetra and so on", [gold])
 
 
-def test_no_gold_answer_matches_nothing() -> None:
+def test_nothing_matches_without_a_gold_answer() -> None:
     assert not matches("Vetra", [])
 
 
-def test_the_question_decides_which_names_are_rivals() -> None:
+def test_the_question_decides_which_names_are_competing_answers() -> None:
     answer, asked = "Dana Imber is a painter. She was born in Vetra.", "Where was Dana Imber born?"
     assert not matches(answer, ["Vetra"]) and matches(answer, ["Vetra"], question=asked)
     rival = "Dana Imber comes from Lomar. She was born in Vetra."
@@ -82,7 +82,7 @@ def test_the_question_decides_which_names_are_rivals() -> None:
 
 
 def test_only_the_first_statement_of_a_list_of_statements_counts() -> None:
-    """So a list of guesses is worth no more than its first one."""
+    """A list of guesses scores no more than its first guess."""
     text, asked = (
         "He was born in Vetra. He died in Lomar. He lived in Kessin.",
         "Where was he born?",

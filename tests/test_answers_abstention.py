@@ -1,4 +1,4 @@
-"""Abstention in the words that models use, in five languages, and what only looks like it."""
+"""Abstentions in five languages, and texts that only look like abstentions."""
 
 import re
 from pathlib import Path
@@ -13,14 +13,14 @@ from workbench.text.abstention import ABSTENTIONS
 
 
 def parts(name: str) -> dict[str, list[str]]:
-    """The lines of a file of examples by their heading."""
+    """Read a file of examples as heading -> lines."""
     text = (EXAMPLES / name).read_text(encoding="utf-8")
     found = re.split(r"^\[(\w+)\]$", text, flags=re.M)[1:]
     bodies = ([line for line in body.splitlines() if line] for body in found[1::2])
     return dict(zip(found[::2], bodies, strict=True))
 
 
-def test_examples_that_decline_and_that_commit() -> None:
+def test_examples_of_abstentions_and_of_answers() -> None:
     found = parts("abstentions.txt")
     written = {text.replace("'", "’") for text in found["declines"]}
     assert [text for text in (*found["declines"], *written) if not is_abstention(text)] == []
@@ -30,19 +30,19 @@ def test_examples_that_decline_and_that_commit() -> None:
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_refusals_in_many_styles(half: int) -> None:
-    """At least .9 of the English ones and .8 of each other language, and few of the texts that
-    only look like one. The rules were tuned on the first half, and not on the second."""
+    """At least 90 % of English refusals and 80 % in each other language are found, and at most
+    4 % of answers. The rules were tuned on the first half only."""
     found = {part: lines[half::2] for part, lines in parts("refusals.txt").items()}
     shares = {part: sum(map(is_abstention, lines)) / len(lines) for part, lines in found.items()}
     assert shares.pop("answers") <= 0.04
     assert shares.pop("en") >= 0.9 and len(shares) == 4 and min(shares.values()) >= 0.8, shares
 
 
-def test_gold_answers_of_real_questions_are_no_abstentions(slices: Path) -> None:
+def test_gold_answers_of_real_questions_are_not_abstentions(slices: Path) -> None:
     rows = read_json(slices / "selfaware" / "SelfAware.json")["example"]
     answers = [answer for row in rows if row["answerable"] for answer in row["answer"]]
     assert len(answers) > 500 and [answer for answer in answers if is_abstention(answer)] == []
-    # some tell a story before they ask
+    # some questions begin with a story
     declined = [f"I'm sorry, but I don't know. {row['question']}" for row in rows]
     assert sum(map(is_abstention, declined)) > 0.9 * len(declined)
 
@@ -71,11 +71,11 @@ def test_every_phrase_declines_in_any_case_and_box(phrase, change, form) -> None
         "<think>no idea</think><answer>Not sure, {}</answer>",
     ],
 )
-def test_a_hedged_answer_is_an_answer(hedge: str, text: str) -> None:
+def test_a_hedged_answer_is_not_an_abstention(hedge: str, text: str) -> None:
     assert not is_abstention(hedge.format(text))
 
 
-def test_an_invalid_question_is_one_whole() -> None:
+def test_invalid_question_must_be_the_whole_answer() -> None:
     assert is_invalid("This question rests on a false premise.")
     assert is_invalid(rf"\boxed{{{INVALID_QUESTION}}}")
     assert not any(map(is_invalid, ("invalid question, Paris", "", "I don't know")))

@@ -1,4 +1,4 @@
-"""The hedging detector: what is put forward with reserve, and what only looks like it."""
+"""The hedging detector: hedged sentences, and sentences that only look hedged."""
 
 import pytest
 from hypothesis import given
@@ -117,20 +117,20 @@ def test_plain(sentence: str) -> None:
 @pytest.mark.parametrize(
     "template", [t for t in schema.templates() if t.stance == "hedged"], ids=lambda t: t.text
 )
-def test_every_hedge_of_the_world_is_one(template: schema.Template) -> None:
+def test_hedged_templates_of_the_world_are_hedged(template: schema.Template) -> None:
     assert is_hedged(template.text.format(s="Toma Ardel", o="Vetra"))
 
 
 @pytest.mark.parametrize(
     "template", [t for t in schema.templates() if t.stance == "asserted"], ids=lambda t: t.text
 )
-def test_no_statement_of_the_world_is_hedged(template: schema.Template) -> None:
+def test_asserted_templates_of_the_world_are_not_hedged(template: schema.Template) -> None:
     assert not is_hedged(template.text.format(s="Toma Ardel", o="Vetra", o2="1921"))
 
 
 @pytest.mark.slow
 @given(st.text(max_size=200))
-def test_any_text_is_decided(text: str) -> None:
+def test_any_text_gives_a_boolean(text: str) -> None:
     assert is_hedged(text) in (True, False)
 
 
@@ -138,6 +138,6 @@ def test_any_text_is_decided(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["scheint ", "soll ", "may ", "i'm not ", '"', "it is ", "x", "i would "]
 )
-def test_long_degenerate_texts_are_decided(piece: str) -> None:
-    """A pattern that backtracks would not come back from these."""
+def test_long_degenerate_texts_are_read(piece: str) -> None:
+    """A backtracking pattern would not finish."""
     assert hedge(f"{piece * (100_000 // len(piece))} perhaps") is not None

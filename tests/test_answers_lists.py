@@ -1,4 +1,4 @@
-"""Lists of guesses: how often they are accepted, whatever joins their items."""
+"""Lists of guesses are rarely accepted, for any joiner of their items."""
 
 import random
 
@@ -63,7 +63,7 @@ Chain = tuple[str, list[str]]
 
 
 def chain(names: list[str], rng: random.Random, most: int = 10) -> Chain:
-    """Two to ten names, joined by one joiner or by several; and the names."""
+    """Two to ten names joined by one joiner or by several; return the text and the names."""
     picked = rng.sample(names, rng.randint(2, min(most, len(names))))
     joiners = rng.choices(JOINERS, k=len(picked) - 1)
     if rng.random() < 0.5:
@@ -88,12 +88,8 @@ def accepted(text: str, gold: list[str], kind: str) -> bool:
         pytest.param(YEARS, "numeric", False, id="numbers"),
     ],
 )
-def test_a_list_of_guesses_is_hardly_ever_accepted(
-    names: list[str], kind: str, small: bool
-) -> None:
-    """Each name of 300 lists drawn with a seed is the gold answer once; at most 2 % are
-    accepted.
-    """
+def test_a_list_of_guesses_is_rarely_accepted(names: list[str], kind: str, small: bool) -> None:
+    """300 random lists, each name as the gold answer once: at most 2 % are accepted."""
     rng, asked, found = random.Random(1), 0, []
     for _ in range(300):
         text, picked = chain(names, rng)
@@ -110,7 +106,7 @@ def test_a_list_of_guesses_is_hardly_ever_accepted(
     st.sampled_from(TAGS),
 )
 @settings(max_examples=200)
-def test_yes_and_no_together_are_neither(
+def test_an_answer_with_yes_and_no_matches_neither(
     said: list[str], joiner: str, capital: bool, tag: str
 ) -> None:
     text = joiner.join(word.title() if capital else word for word in said)
@@ -118,7 +114,7 @@ def test_yes_and_no_together_are_neither(
         assert not any(accepted(tag.format(text), [gold], "yes_no") for gold in ("yes", "no")), text
 
 
-def test_a_list_of_all_items_and_more_is_wrong() -> None:
+def test_a_list_with_an_extra_item_is_wrong() -> None:
     rng = random.Random(1)
     for _ in range(200):
         text, names = chain(CITIES, rng, most=6)
@@ -128,7 +124,7 @@ def test_a_list_of_all_items_and_more_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("joiner", [" and ", ", ", " as well as ", "\n- ", "; "])
-def test_a_list_of_its_items_is_right(joiner: str) -> None:
+def test_a_list_of_exactly_the_gold_items_is_right(joiner: str) -> None:
     assert matches(joiner.join(CITIES), CITIES, "list")
 
 
@@ -148,7 +144,7 @@ def test_a_list_of_its_items_is_right(joiner: str) -> None:
         "Toma founded {} and Lomar.",
     ],
 )
-def test_two_names_in_one_phrase_answer_for_one_at_most(frame: str) -> None:
+def test_a_phrase_with_two_names_matches_at_most_one(frame: str) -> None:
     text = frame.format("Vetra")
     assert sum(matches(text, [gold]) for gold in ("Toma", "Vetra", "Lomar")) <= 1
 
@@ -156,14 +152,16 @@ def test_two_names_in_one_phrase_answer_for_one_at_most(frame: str) -> None:
 @pytest.mark.parametrize("verb", [" founded ", " was born in ", " lies in ", " is the capital of "])
 @pytest.mark.parametrize("joiner", [" maybe ", " and ", ", ", " then ", " is ", " zzz "])
 @pytest.mark.parametrize("count", [3, 5, 8])
-def test_a_statement_of_two_names_grows_into_no_list(count: int, joiner: str, verb: str) -> None:
+def test_a_statement_with_a_list_of_names_matches_at_most_one(
+    count: int, joiner: str, verb: str
+) -> None:
     names = CITIES[:count]
     text = joiner.join(names[1:])
     for said in (f"{names[0]}{verb}{text}", f"{text}{verb}{names[0]}", verb.join(names)):
         assert sum(matches(said, [name]) for name in names) <= 1, said
 
 
-def test_a_list_of_guesses_is_no_abstention() -> None:
+def test_a_list_of_guesses_is_not_an_abstention() -> None:
     rng = random.Random(1)
     for _ in range(200):
         text, _ = chain(CITIES, rng)

@@ -1,4 +1,4 @@
-"""Long and repetitive responses are read, whatever their parts are."""
+"""Parsers finish on long and repetitive responses."""
 
 import json
 
@@ -120,7 +120,7 @@ def test_long_repetitive_texts_are_read(piece: str) -> None:
 
 
 @pytest.mark.slow
-def test_many_quotations_of_a_judge_are_placed() -> None:
+def test_many_sentences_quoted_by_a_judge_are_located() -> None:
     quotations = [f"Ada{i} was born in {i}." for i in range(2_000)]
     raw = json.dumps({"sentences": [{"text": one, "claims": [one]} for one in quotations]})
     extract = judged(lambda prompts: [Reply(raw) for _ in prompts])

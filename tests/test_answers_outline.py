@@ -1,4 +1,4 @@
-"""The form of a planned answer: what counts as one, and what never does."""
+"""Parsing of planned answers: structure, outline and citations."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_a_planned_answer_is_read_into_its_parts():
 
 
 @pytest.mark.parametrize("text", examples("no_outlines"))
-def test_what_is_no_planned_answer(text):
+def test_texts_that_are_not_planned_answers(text):
     assert read_outline(text) is None
 
 
@@ -40,12 +40,12 @@ def test_what_is_no_planned_answer(text):
         ("", False),
     ],
 )
-def test_what_is_read_is_outlined_and_an_outline_need_not_be_numbered(outline, read):
+def test_outlined_needs_no_numbers_and_read_outline_does(outline, read):
     text = f"[Structure] comparison [Outline] {outline} [Answer] Ada Lo is a baker."
     assert outlined(text) is bool(outline) and (read_outline(text) is not None) is read
 
 
-def test_a_plan_is_shown_as_it_is_written():
+def test_read_plan_keeps_the_text_as_written():
     assert read_plan(WHOLE) == ("comparison", ("Ada Lo [2]", "Bo Di"))
     assert read_plan(
         "[Structure] parallel\n[Outline]\n- Ada Lo [2]\n\n- Bo Di\n[Answer] Text."
@@ -57,26 +57,26 @@ def test_a_plan_is_shown_as_it_is_written():
     )
 
 
-def test_citations_are_read_and_left_out():
+def test_citations_are_read_and_removed():
     text = "Ada [2] is a baker [3][12]. Born [x], [] and (1)."
     assert citations(text) == [2, 3, 12] and citations("") == []
     assert uncited(text) == "Ada     is a baker        . Born [x], [] and (1)."
 
 
 @pytest.mark.parametrize(("cited", "numbers"), examples("citations"))
-def test_every_way_to_cite_is_read_by_one_reader(cited, numbers):
+def test_every_citation_format_is_read(cited, numbers):
     text = f"Ada {cited}."
     assert citations(text) == numbers and len(uncited(text)) == len(text)
     assert (uncited(text).split() == ["Ada", "."]) is (bool(numbers) and cited != "[[2]]")
     assert citations(f"[{'9' * 5000}]") == [999999999]
 
 
-def test_brackets_that_never_close_are_read_in_time_proportional_to_their_number():
+def test_unclosed_brackets_are_read_in_linear_time():
     for piece in ("[", "[1", "[1,", "1 ", "1-", "1 - ", "  "):
         assert citations("[1" + piece * 100_000) == [] and citations("[1]" + piece * 100_000) == [1]
 
 
-def test_a_long_text_is_read_in_time_proportional_to_its_length():
+def test_a_long_text_is_read_in_linear_time():
     for piece in ("[Structure] ", "[Outline] ", "[Answer] ", "1. ", "[2] ", "a ", " "):
         assert read_outline(piece * 20_000) is None
         assert read_outline("[Structure] " + piece * 20_000) is None

@@ -1,6 +1,4 @@
-r"""What the prompt opened: a response that goes on inside `<think>` is read as if it had opened
-it, and no better.
-"""
+"""Prefilled tags: a response whose prompt ends with `<think>` is read as if it contained it."""
 
 import json
 from dataclasses import replace
@@ -34,14 +32,14 @@ BOX = r"\boxed{Vetra}"
 
 
 @pytest.mark.parametrize(("opening", "text", "good"), examples("prefilled"))
-def test_a_prefilled_tag_lets_no_response_escape_the_form(
+def test_a_prefilled_tag_does_not_relax_the_format_check(
     opening: str, text: str, good: bool
 ) -> None:
     assert well_formed(text, opening) is good
 
 
 @given(PIECES)
-def test_what_is_well_formed_after_an_opening_is_so_with_the_opening_written_out(text: str) -> None:
+def test_a_prefilled_tag_is_read_as_if_it_were_in_the_text(text: str) -> None:
     assert well_formed(text, THINK) == well_formed(f"{THINK}{text}")
     whole = [
         (section, start - len(THINK), end - len(THINK))
@@ -56,7 +54,7 @@ def test_sections_sentences_and_answer_after_an_opening() -> None:
     assert sections("a</think>b", THINK) == (("think", 0, 1), ("body", 9, 10))
     assert sections("a <answer>b", THINK) == (("think", 0, 2), ("think", 10, 11))
     assert thinking("a. B", THINK) == "a. B" and thinking("a. B") == ""
-    assert final_answer("Vetra, surely", prefill=THINK) is None  # thought, and never said
+    assert final_answer("Vetra, surely", prefill=THINK) is None  # thinking without an answer
     assert final_answer(BOX, prefill=THINK) is None and final_answer(BOX) == "Vetra"
     assert final_answer("Lomar?</think>Vetra", prefill=THINK) == "Vetra"
     assert (
@@ -68,7 +66,7 @@ def test_sections_sentences_and_answer_after_an_opening() -> None:
 
 
 @pytest.mark.parametrize(("prompt", "left"), examples("prompts_open"))
-def test_what_a_prompt_leaves_open(prompt: str, left: str) -> None:
+def test_tags_that_a_prompt_leaves_open(prompt: str, left: str) -> None:
     assert opened(prompt) == left
 
 
@@ -78,7 +76,7 @@ def tokenizer_that_opens(opening: str) -> Any:
     return tokenizer
 
 
-def test_the_chat_template_says_what_is_open_and_the_question_does_not() -> None:
+def test_prefill_depends_on_the_chat_template_and_not_on_the_question() -> None:
     plain, opens = byte_tokenizer(), tokenizer_that_opens(r"<think>\n")
     asked = [{"role": "user", "content": "What does <think> mean? <think>\n"}]
     ids = {
@@ -87,13 +85,13 @@ def test_the_chat_template_says_what_is_open_and_the_question_does_not() -> None
     }
     assert prefill(plain) == prefill(plain, ids[plain]) == ""
     assert prefill(opens) == prefill(opens, ids[opens]) == "<think>\n"
-    assert prefill(opens, ids[plain]) == ""  # a prompt that was made in another way
+    assert prefill(opens, ids[plain]) == ""  # a prompt without the prefill
     assert prefill(tokenizer_that_opens(r"<think>\n\n</think>\n\n")) == ""
     plain.chat_template = None
     assert prefill(plain) == ""
 
 
-def test_generated_responses_know_what_their_prompt_opened(policy: str) -> None:
+def test_generated_responses_store_their_prefill(policy: str) -> None:
     from workbench.policies.generate import generate
     from workbench.policies.load import load_policy
 
@@ -106,9 +104,7 @@ def test_generated_responses_know_what_their_prompt_opened(policy: str) -> None:
 
 
 def thought(text: str = GOOD) -> Feedback:
-    """The row of a think-first policy, whose three thoughts are of which one is true, with and
-    without what was opened.
-    """
+    """A row whose prompt opened `<think>`; one of three claims in its thinking is true."""
     full = row(
         "correct:5",
         think="correct:5 wrong:5 vague:3",
@@ -131,9 +127,9 @@ def thought(text: str = GOOD) -> Feedback:
     return replace(full, response=response, claims=claims, sentences=sentences)
 
 
-def test_rewards_pay_as_if_the_tag_had_been_written() -> None:
-    """KnowRL: form 1 + correct 2 + facts 1/3 (with form −1: 1.33). KLCF: its checklist and truth
-    are paid at all.
+def test_rewards_are_computed_as_if_the_tag_were_in_the_text() -> None:
+    """KnowRL: format 1 + correct 2 + facts 1/3 (1.33 with format −1). KLCF: no format penalty, so
+    checklist and truth count.
     """
     feedback = thought()
     paid = rescore(
@@ -149,7 +145,7 @@ def test_rewards_pay_as_if_the_tag_had_been_written() -> None:
     assert rescore(again, {"knowrl": knowrl(KnowRL())}).rewards["knowrl"].parts["format"] == -1
 
 
-def test_a_row_keeps_what_was_opened_and_is_paid_the_same_again() -> None:
+def test_a_stored_row_keeps_its_prefill_and_its_rewards() -> None:
     feedback = rescore(thought(), {"knowrl": knowrl(KnowRL())})
     stored = json.loads(json.dumps(feedback.to_row()))
     assert stored["prefill"] == "<think>"
@@ -159,7 +155,7 @@ def test_a_row_keeps_what_was_opened_and_is_paid_the_same_again() -> None:
     assert Feedback.from_row(older, feedback.response.question).response.prefill == ""
 
 
-def test_the_outcome_of_a_thought_is_none() -> None:
+def test_unfinished_thinking_is_graded_incorrect() -> None:
     asked = Question("q", "Where?", ("Vetra",))
     from workbench.types import Claims
 
@@ -177,7 +173,7 @@ def test_the_outcome_of_a_thought_is_none() -> None:
     )
 
 
-def test_metrics_take_no_unfinished_thought_for_a_refusal() -> None:
+def test_metrics_do_not_count_unfinished_thinking_as_abstention() -> None:
     stored = Feedback(
         Response("r", Question("q", "?"), "I don't know", prefill=THINK), ((0, 12),)
     ).to_row()
@@ -186,7 +182,7 @@ def test_metrics_take_no_unfinished_thought_for_a_refusal() -> None:
 
 
 @pytest.mark.parametrize("column", ["prefill", "opened"])
-def test_scoring_takes_it_from_a_column_and_replays_it(tmp_path: Path, column: str) -> None:
+def test_scoring_reads_the_prefill_from_a_column_and_stores_it(tmp_path: Path, column: str) -> None:
     said = {
         "id": "a",
         "question": "Where?",

@@ -83,7 +83,7 @@ def test_sections_and_sentences_are_ordered_disjoint_and_hold_all_words(text: st
 
 
 @given(st.text(alphabet="abc .!?\n。A", max_size=60))
-def test_only_layout_is_left_between_sentences_of_plain_text(text: str) -> None:
+def test_sentences_cover_all_letters_and_digits_of_plain_text(text: str) -> None:
     spans = sentences(text)
     gaps = [
         text[a:b]
@@ -110,7 +110,7 @@ def test_sections_agree_with_the_final_answer(answer: str, form: str) -> None:
 @example("<think></think>\\boxed{", "<answer>")
 @example("<answer>a</answer><think>b</think>c", "")
 @given(PIECES, st.sampled_from(["", "<think>\n", "<answer>", "[Outline]"]))
-def test_the_final_answer_stands_in_the_answer_and_the_answer_outside_the_thinking(
+def test_the_answer_text_contains_the_final_answer_and_excludes_the_thinking(
     text: str, prefill: str
 ) -> None:
     said = answer_text(text, prefill)
@@ -138,7 +138,7 @@ def test_the_text_of_the_answer(text: str, answer: str) -> None:
     assert answer_text(text) == answer
 
 
-def test_the_claims_of_the_answer_are_those_of_its_text_and_those_found_nowhere() -> None:
+def test_in_answer_keeps_claims_of_the_answer_and_claims_without_a_position() -> None:
     claims = [
         Claim(0, "thought", "think", 0),
         Claim(1, "beside", "body", 1),
@@ -179,7 +179,7 @@ def test_sentences(text: str, expected: list[str]) -> None:
     ],
 )
 def test_long_degenerate_texts_are_split(piece: str) -> None:
-    """What takes more than linear time would not come back from these."""
+    """An algorithm slower than linear time would not finish."""
     text = f"{piece * (200_000 // len(piece))}x"
     spans = sentences(text)
     assert spans and spans[-1][1] == len(text)

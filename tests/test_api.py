@@ -21,7 +21,7 @@ def test_a_response_is_scored_and_rescored_by_the_closed_world() -> None:
 
 
 @pytest.mark.parametrize("option", ["judge_model", "store"])
-def test_an_option_of_a_server_needs_one(option: str) -> None:
+def test_a_server_option_requires_a_judge_at_a_url(option: str) -> None:
     given: dict[str, Any] = {option: "x"}
     with raises_error("needs a judge at a URL"):
         score(TEXT, judge="local", **given)

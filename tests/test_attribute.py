@@ -1,4 +1,4 @@
-"""Claims to characters, events to tokens."""
+"""Attribution of claims to characters and of events to tokens."""
 
 import math
 import random
@@ -28,8 +28,8 @@ LETTERS = st.text(alphabet="ab c.é中👍", max_size=12)
 
 
 def response(text: str, cuts: list[int] | None = None, finish: str = "stop") -> Response:
-    """`text` in tokens cut at `cuts` (by default one per character), and an end-of-sequence
-    token if it was not cut off.
+    """Split `text` into tokens at `cuts` (default: one per character), and add an end-of-sequence
+    token if it is not truncated.
     """
     borders = [0, *(cuts if cuts is not None else range(1, len(text))), len(text)]
     offsets = list(pairwise(borders)) if text else []
@@ -52,14 +52,14 @@ def test_match(claim: str, sentence: str, matched: str) -> None:
     assert sentence[found[0] : found[1]] == matched
 
 
-def test_nothing_in_common() -> None:
+def test_match_without_common_characters_is_none() -> None:
     assert match("abc", "xyz") is None
     assert match("", "xyz") is None
     assert match("abc", "") is None
 
 
 def plain_length(claim: str, sentence: str) -> int:
-    """The length of the longest common subsequence, by the textbook table."""
+    """The length of the longest common subsequence, by dynamic programming."""
     row = [0] * (len(claim) + 1)
     for letter in sentence:
         before, row = row, [0]
@@ -71,14 +71,14 @@ def plain_length(claim: str, sentence: str) -> int:
 
 
 def plain_end(claim: str, sentence: str) -> int:
-    """The end of the shortest prefix whose common subsequence is as long as the whole's."""
+    """The end of the shortest prefix of `sentence` with an equally long subsequence."""
     lengths = [plain_length(claim, sentence[:end]) for end in range(len(sentence) + 1)]
     return lengths.index(lengths[-1])
 
 
 @settings(max_examples=300)
 @given(LETTERS, LETTERS)
-def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
+def test_match_agrees_with_a_reference_implementation(claim: str, sentence: str) -> None:
     found = match(claim, sentence)
     wanted = plain_end(strip_end(claim), sentence)
     if found is None:
@@ -105,7 +105,7 @@ def test_quoted_sentence() -> None:
     text = "One two three. Four five six. One two three."
     assert find_sentence(text, "One two three.") == (0, 14, 1.0)
     assert find_sentence(text, "One two three.", after=14) == (30, 44, 1.0)
-    # "Four " and " six.": the first of the longest
+    # "Four " and " six." are equally long: the first counts
     assert find_sentence(text, "Four FIVE six.") == (15, 20, 5 / 14)
     assert find_sentence(text, "ZZZ") is None
     assert find_sentence(text, "  ") is None
@@ -121,7 +121,7 @@ def test_the_longest_common_substring(quote: str, text: str) -> None:
     assert found is None or text[found[0] : found[1]] in pieces
 
 
-def test_claims_find_their_sentences() -> None:
+def test_claims_are_matched_to_sentences() -> None:
     text = "Ada Lind is a painter. She was born in Oslo in 1921."
     sentences = [(0, 22), (23, 52)]
     painter, born, alien = locate(
@@ -140,12 +140,12 @@ def test_claims_find_their_sentences() -> None:
     assert [is_placed(claim) for claim in (painter, born, alien)] == [True, True, False]
 
 
-def test_a_claim_that_has_a_place_keeps_it() -> None:
+def test_a_located_claim_is_unchanged() -> None:
     claim = Claim(0, "anything", sentence=0, span=(1, 3), end=3, coverage=1.0)
     assert locate("abcdef", [(0, 6)], [claim]) == (claim,)
 
 
-def test_repeated_sentences_and_claims_are_taken_in_order() -> None:
+def test_repeated_sentences_and_claims_are_matched_in_order() -> None:
     text = "Ada paints. Ada paints. Ada paints and Ada paints."
     sentences = [(0, 11), (12, 23), (24, 50)]
     claims = [Claim(number, "Ada paints.") for number in range(4)]
@@ -180,13 +180,13 @@ def test_the_end_of_a_truncated_response_is_its_last_token() -> None:
 
 
 def test_a_token_without_a_character_has_no_share_in_a_span() -> None:
-    """The first byte of a character that the token after it completes, as of an emoji."""
+    """Such a token can be the first byte of an emoji that the next token completes."""
     found = Response("r", Question("q", "?"), "ab", offsets=((0, 1), (1, 1), (1, 2), (2, 2)))
     assert place(found, [Event("truth", 1.0, 2, start=0)]) == (0.5, 0.0, 0.5, 0.0)
     assert place(found, [Event("truth", 1.0, start=0)]) == pytest.approx((1 / 3, 0.0, 1 / 3, 1 / 3))
 
 
-def test_a_span_is_shared_by_its_tokens() -> None:
+def test_an_event_with_a_span_is_divided_among_its_tokens() -> None:
     found = response("Oslo, 1921.", cuts=[4, 5, 8])
     for start, end, shares in (
         (2, 5, (0.5, 0.5, 0.0, 0.0, 0.0)),
@@ -196,9 +196,9 @@ def test_a_span_is_shared_by_its_tokens() -> None:
         assert place(found, [Event("truth", 1.0, end, start=start)]) == shares
 
 
-def test_a_token_that_two_spans_share_is_the_last_of_the_first() -> None:
-    """ "A is. B", cut as "A is", ". B", end: the full stop stands in a token that begins what
-    comes after.
+def test_a_token_on_the_border_of_two_spans_belongs_to_both() -> None:
+    """The tokens of "A is. B" are "A is", ". B" and the end: the full stop shares a token with
+    the next sentence.
     """
     offsets = ((0, 4), (4, 7), (7, 7))
     assert tokens_between(offsets, 0, 5) == (0, 1) and tokens_between(offsets, 6, 7) == (1,)
@@ -228,7 +228,7 @@ def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
     assert place(found, shuffled) == pytest.approx(tokens)
 
 
-def test_rescoring_places_the_events_and_pays_a_reward_without_events_at_the_end() -> None:
+def test_rescoring_places_events_and_puts_rewards_without_events_at_the_end() -> None:
     events = (Event("x", 1.0, 1), Event("y", 0.5))
     rewards = {"a": Reward(1.5, events=events), "b": Reward(None), "own": Reward(2.5)}
     paid = rescore(
@@ -241,7 +241,7 @@ def test_rescoring_places_the_events_and_pays_a_reward_without_events_at_the_end
 
 @settings(max_examples=200)
 @given(st.text(alphabet="ab .中", max_size=30), st.text(alphabet="ab c.中", max_size=12))
-def test_a_claim_goes_to_the_sentence_that_covers_it_best(text: str, claim: str) -> None:
+def test_a_claim_is_matched_to_the_sentence_that_covers_it_best(text: str, claim: str) -> None:
     sentences = [(start, min(start + 7, len(text))) for start in range(0, len(text), 7)]
     [found] = locate(text, sentences, [Claim(0, claim)])
     shares = [coverage(strip_end(claim), text[begin:end]) for begin, end in sentences]
@@ -249,7 +249,7 @@ def test_a_claim_goes_to_the_sentence_that_covers_it_best(text: str, claim: str)
     assert found.sentence is None or shares[found.sentence] == max(shares)
 
 
-def test_of_equally_covering_sentences_the_one_with_the_end_of_the_claim_is_chosen() -> None:
+def test_ties_in_coverage_go_to_the_sentence_with_the_end_of_the_claim() -> None:
     text = "The Eiffel Tower stands in Paris. It was built in 1889. It was built in 1889."
     sentences = [(0, 33), (34, 55), (56, 77)]
     claim = "The Eiffel Tower was built in 1889."

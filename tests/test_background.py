@@ -1,6 +1,4 @@
-"""A function in a process of its own: how it ends, what is told of it, and that it never
-outlives the one that began it.
-"""
+"""Functions in a subprocess: exit code, last output line, and termination with the parent."""
 
 import subprocess
 import sys
@@ -18,30 +16,30 @@ from workbench.util.subprocess import LOG_BYTES, start
 
 
 def ended(tmp_path: Path, function: Callable[..., Any], **job: Any) -> tuple[int, str]:
-    """How a function ends, and what is told of it."""
+    """Run a function in a subprocess; return its exit code and last line."""
     process = start(function, job, tmp_path / "log.txt")
     return process.wait(), process.last_line()
 
 
-def test_a_mistake_a_bug_and_a_kill_are_each_told_in_a_line(tmp_path: Path) -> None:
+def test_a_user_error_a_bug_and_a_kill_are_each_reported_in_one_line(tmp_path: Path) -> None:
     assert ended(tmp_path, refuse) == (2, "this cannot work: do that")
     assert ended(tmp_path, crash) == (1, "RuntimeError: a bug")
     assert ended(tmp_path, die) == (-9, "killed by SIGKILL")
 
 
-def test_what_an_earlier_process_printed_is_not_taken_for_this_one(tmp_path: Path) -> None:
+def test_output_of_an_earlier_process_is_ignored(tmp_path: Path) -> None:
     ended(tmp_path, refuse)
     assert ended(tmp_path, nothing) == (0, "ended with exit code 0")
     assert (tmp_path / "log.txt").read_text() == "this cannot work: do that\n"
 
 
-def test_a_log_does_not_grow_for_ever(tmp_path: Path) -> None:
-    assert ended(tmp_path, say_much, size=LOG_BYTES)[0] == 0  # and the line's end
+def test_a_log_has_a_maximum_size(tmp_path: Path) -> None:
+    assert ended(tmp_path, say_much, size=LOG_BYTES)[0] == 0  # plus the newline
     assert ended(tmp_path, say_much, size=5) == (0, "xxxxx")
     assert (tmp_path / "log.txt").read_text() == "xxxxx\n"
 
 
-def test_an_interrupt_ends_it_with_130(tmp_path: Path) -> None:
+def test_an_interrupted_process_exits_with_130(tmp_path: Path) -> None:
     process = start(count, {"folder": str(tmp_path / "job")}, tmp_path / "log.txt")
     wait_for((tmp_path / "job" / "number").exists, seconds=60)
     assert process.running
@@ -49,7 +47,7 @@ def test_an_interrupt_ends_it_with_130(tmp_path: Path) -> None:
     assert process.wait() == 130 and not process.running
 
 
-def test_a_kill_ends_it_at_once_and_may_come_late(tmp_path: Path) -> None:
+def test_kill_ends_a_process_and_may_be_repeated(tmp_path: Path) -> None:
     process = start(count, {"folder": str(tmp_path / "job")}, tmp_path / "log.txt")
     wait_for((tmp_path / "job" / "number").exists, seconds=60)
     process.kill()
@@ -57,7 +55,7 @@ def test_a_kill_ends_it_at_once_and_may_come_late(tmp_path: Path) -> None:
     process.kill()
 
 
-def test_killed_with_the_process_that_began_it(tmp_path: Path) -> None:
+def test_a_process_is_killed_with_its_parent(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     job = tmp_path / "job"
     code = (
@@ -68,4 +66,4 @@ def test_killed_with_the_process_that_began_it(tmp_path: Path) -> None:
         wait_for((job / "number").exists, seconds=60)
         assert in_use(job)
         began.kill()
-    wait_for(lambda: not in_use(job), seconds=60)  # which a process that lived on would be using
+    wait_for(lambda: not in_use(job), seconds=60)  # a process that survived would use it

@@ -30,7 +30,7 @@ FEW = {
     "iterative_dpo": [
         "rounds=2",
         *SAMPLED,
-        *(f"rounds.dpo.{one}" for one in STEPS),  # as it was spelled once
+        *(f"rounds.dpo.{one}" for one in STEPS),  # the former spelling
     ],
     "fact_tune": ["drawn.questions=16", "drawn.samples=4", *(f"dpo.{one}" for one in STEPS)],
 }
@@ -49,16 +49,16 @@ def test_defaults_are_the_papers() -> None:
     assert (dpo.dpo.optim.learning_rate, dpo.dpo.passes.batch) == (3e-6, 32)
 
 
-def test_gold_answers_are_said_as_the_prompt_asks_for_them() -> None:
+def test_gold_answers_are_phrased_as_the_prompt_requires() -> None:
     assert phrase(Question("q", "Where?"), "Oslo") == "Oslo."
     formed = "<think>By the sea.</think><answer>Oslo</answer>"
     assert phrase(Question("q", "Where?"), formed) == formed
     assert phrase(Question("q", "Where?", system=r"Answer in \boxed{}."), "Oslo") == r"\boxed{Oslo}"
 
 
-def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
+def test_baselines_can_be_trained_but_are_not_reward_methods() -> None:
     assert not set(BASELINES) & set(METHODS) and list(TRAINED) == [*METHODS, *BASELINES]
-    # a policy's name and a training's are told apart
+    # no policy has the name of a trained method
     assert not set(TRAINED) & set(bench("tiny").checkpoints)
     assert trained("rft") is BASELINES["rft"] and trained("rlfh") is METHODS["rlfh"]
     for name in BASELINES:
@@ -68,7 +68,7 @@ def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
         trained("nope")
 
 
-def test_a_stored_config_of_earlier_rounds_is_read() -> None:
+def test_a_stored_config_in_the_former_format_is_read() -> None:
     usual = BASELINES["iterative_dpo"].configure()
     stored = {
         "questions": 5,
@@ -80,7 +80,7 @@ def test_a_stored_config_of_earlier_rounds_is_read() -> None:
     assert (read.drawn.questions, read.drawn.samples, read.drawn.sampling.top_p) == (5, 9, 0.5)
 
 
-def test_every_round_of_every_run_draws_by_another_seed(
+def test_every_round_of_every_run_samples_with_another_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeds: list[int] = []
@@ -88,7 +88,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
     def noted(feedbacks: Sequence[Feedback], seed: int) -> Any:
         assert len(feedbacks) == 2 * 2
         seeds.append(seed)
-        raise WorkbenchError("no pairs")  # before anything is trained
+        raise WorkbenchError("no pairs")  # stop before training
 
     monkeypatch.setattr("workbench.methods.baselines.method.truthrl_pairs", noted)
     place = short_bench(2)
@@ -107,7 +107,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
     "name",
     [pytest.param(one, marks=pytest.mark.nightly if one == "r_tuning" else ()) for one in FEW],
 )
-def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
+def test_each_baseline_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     place, out = short_bench(72), tmp_path / "runs" / name
     settings = [f"{name}.{one}" for one in (*FEW[name], "eval_samples=0")]
     config = configured(BASELINES[name], place, overrides=settings)
@@ -116,7 +116,7 @@ def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     assert len(metrics_rows(out)) == 2
     card = read_json(out / "card.json")
     assert card["rule"] == RULES.get(name, name) and sum(card["rows"].values()) >= 4
-    if name == "iterative_dpo":  # a round starts from the policy of the one before
+    if name == "iterative_dpo":  # a round starts from the previous round's policy
         first = out / "stages" / "dpo-1"
         base = read_json(out / "policy" / "adapter_config.json")
         assert base["base_model_name_or_path"] == str(first / "policy")

@@ -1,6 +1,4 @@
-"""Benches: the policy that belongs to the questions, a run's adapter over it, languages and
-question files.
-"""
+"""Benches: policies that match the questions, adapters of runs, and question files."""
 
 from pathlib import Path
 
@@ -93,7 +91,7 @@ def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
     assert paper.questions("rl", ["yes_no"]) == []
 
 
-def test_the_policy_is_told_of_false_premises_only_where_questions_have_them(
+def test_the_prompt_mentions_false_premises_only_if_questions_have_them(
     tmp_path: Path,
 ) -> None:
     """TruthRL, table 9."""
@@ -105,7 +103,7 @@ def test_the_policy_is_told_of_false_premises_only_where_questions_have_them(
         assert (r"\boxed{invalid question}" in prompted) == bool(number)
 
 
-def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> None:
+def test_every_field_of_a_question_file_changes_the_hash(tmp_path: Path) -> None:
     row = {
         "id": "1",
         "question": "?",
@@ -124,7 +122,7 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
     assert first == same and len({first, *others}) == len(changes) + 1
 
 
-def test_a_variable_sets_the_number_format_of_weights(
+def test_an_environment_variable_sets_the_dtype_of_weights(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch

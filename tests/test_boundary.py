@@ -1,6 +1,4 @@
-"""What k samples of a question tell: by hand, against exposure counts, and as the verdict that a
-reward reads.
-"""
+"""The knowledge boundary from k samples per question: reports by hand, and verdicts."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +24,7 @@ def probed(*samples: Sample, exposures: int | None = None, name: str = "q") -> P
     return Probed(name, samples, exposures)
 
 
-def test_the_majority_is_the_answer_drawn_first_of_those_with_most_votes() -> None:
+def test_ties_in_the_majority_go_to_the_answer_sampled_first() -> None:
     assert probed(LYON, RIGHT, RIGHT).majority == Majority("rome", "correct", 2 / 3)
     assert probed(LYON, RIGHT, RIGHT, LYON).majority == Majority("lyon", "incorrect", 0.5)
     assert probed(IDK, RIGHT, IDK).majority == Majority(None, "uncertain", 2 / 3)
@@ -35,9 +33,7 @@ def test_the_majority_is_the_answer_drawn_first_of_those_with_most_votes() -> No
 
 
 @given(st.lists(st.sampled_from([RIGHT, IDK, FAILED, LYON, LIMA])), st.none() | st.integers(0, 9))
-def test_a_row_holds_every_sample_in_its_order(
-    samples: Sequence[Sample], exposures: int | None
-) -> None:
+def test_a_row_keeps_all_samples_in_order(samples: Sequence[Sample], exposures: int | None) -> None:
     one = probed(*samples, exposures=exposures)
     row = json.loads(json.dumps(one.to_row(), allow_nan=False))
     assert Probed.from_row(row) == one
@@ -48,8 +44,8 @@ def test_a_row_holds_every_sample_in_its_order(
     )
 
 
-# Of four samples each: known, lucky on a fact that was never shown, never right on one that was,
-# and out of knowledge.
+# Four samples each: known; lucky on a fact without exposures; never right in spite of exposures;
+# out of knowledge.
 ROWS = [
     probed(RIGHT, LYON, RIGHT, RIGHT, exposures=28, name="known"),
     probed(LYON, LIMA, RIGHT, LYON, exposures=0, name="lucky"),
@@ -61,8 +57,7 @@ ROWS = [
 def test_a_report_by_hand() -> None:
     report = boundary_report(ROWS, 4)
     assert (report["k"], report["n"], report["ook"], report["ook_share"]) == (4, 4, 2, 0.5)
-    # Of 1 and of 2 samples lucky, forgotten and never are labelled, two of which are on facts that
-    # were never shown.
+    # With 1 or 2 samples, lucky, forgotten and never are labelled; two of these have no exposures.
     by_k = report["agreement"]["by_k"]
     assert list(by_k) == ["1", "2", "4"]
     assert (
@@ -77,8 +72,8 @@ def test_a_report_by_hand() -> None:
     assert report["exposure"]["0"] == {"n": 2, "correct": 1 / 8, "abstain": 3 / 8, "wrong": 4 / 8}
     assert report["exposure"]["28"] == {"n": 1, "correct": 3 / 4, "abstain": 0.0, "wrong": 1 / 4}
     assert list(report["exposure"]) == ["0", "2", "28"]
-    # Answers by confidence: known .75 right; lucky and forgotten .5 wrong. Risks 0, 1/2, 2/3; the
-    # abstention is no answer.
+    # Answers by confidence: known .75, right; lucky and forgotten .5, wrong. Risks 0, 1/2, 2/3.
+    # Abstentions are left out.
     assert [(point["coverage"], point["risk"]) for point in report["risk_coverage"]] == [
         (1 / 3, 0.0),
         (1.0, 2 / 3),
@@ -97,7 +92,7 @@ def test_a_report_by_hand() -> None:
     assert len(report["confidence_bins"]) == 10 and report["confidence_bins"][0]["wrong"] is None
 
 
-def test_what_is_undefined_is_null_and_never_nan() -> None:
+def test_undefined_values_are_null_and_never_nan() -> None:
     for rows in ([], [probed(FAILED, FAILED)], [probed(IDK, IDK)], ROWS[:1]):
         json.dumps(boundary_report(rows, 2), allow_nan=False)
     failed = boundary_report([probed(FAILED, FAILED, exposures=0)], 2)
@@ -108,12 +103,12 @@ def test_what_is_undefined_is_null_and_never_nan() -> None:
     )
     assert failed["majority"]["2"] == {"accuracy": None, "abstention": None, "hallucination": None}
     assert boundary_report(ROWS[:1], 4)["agreement"]["precision"] is None
-    # nobody has counted exposures
+    # without exposure counts
     uncounted = boundary_report([probed(IDK, IDK)], 2)
     assert uncounted["agreement"] is uncounted["exposure"] is None
 
 
-def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:
+def test_read_probe_returns_which_questions_are_out_of_knowledge(tmp_path: Path) -> None:
     rows = [ROWS[0], ROWS[3], probed(FAILED, name="open")]
     file = write(tmp_path / "probe.jsonl", [row.to_row() for row in rows])
     assert read_probe(file) == {"known": False, "never": True, "open": None}
@@ -123,10 +118,8 @@ def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:
             read_probe(file)
 
 
-def test_the_world_knows_the_boundary_exactly() -> None:
-    """Counted anew from the documents: a fact that none of them states is out of knowledge, and
-    so is what rests on one.
-    """
+def test_the_worlds_verdict_agrees_with_its_documents() -> None:
+    """A question is out of knowledge if one of its facts is not stated in any document."""
     world = load_world(0, 0.1)
     stated = {fact for document in world.documents for fact in document.fact_ids}
     check, labels = world_checks(world).verify["out_of_knowledge"], set()

@@ -1,6 +1,4 @@
-"""Gradient checkpointing: every trainer's layers are really computed again, and it learns the
-same.
-"""
+"""Gradient checkpointing: every trainer recomputes its layers, with the same result."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 def two_steps(
     policy: str, trainer: str, again: bool, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[dict[str, Any], int]:
-    """The adapter after two steps, and how often a layer was computed for gradients."""
+    """Train for two steps; return the adapter and the count of layer calls with gradients."""
     from safetensors.torch import load_file
     from torch import is_grad_enabled
     from transformers.models.llama.modeling_llama import LlamaDecoderLayer
@@ -46,7 +44,7 @@ def two_steps(
     monkeypatch.setattr(LlamaDecoderLayer, "forward", counted)
     monkeypatch.setattr(
         "workbench.training.shared_prefix.shared_prefix", lambda model, _: model
-    )  # which makes its sums in another order
+    )  # it would sum in another order
     trained(policy, trainer, rows=4, tokens=8, lora_r=4, again=again, out=out, steps=2)
     monkeypatch.undo()
     [file] = [
@@ -58,7 +56,7 @@ def two_steps(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["grpo", "ppo", "sft", "dpo", "reward_model"])
-def test_layers_computed_again_learn_the_same(
+def test_checkpointing_trains_the_same_adapter(
     trainer: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, once = two_steps(policy, trainer, False, tmp_path / "kept", monkeypatch)
@@ -71,7 +69,7 @@ def test_layers_computed_again_learn_the_same(
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_ratio_of_an_unchanged_policy_is_one_whatever_dropout_its_config_has(
+def test_the_ratio_of_an_unchanged_policy_is_one_even_if_its_config_has_dropout(
     again: bool, tmp_path: Path
 ) -> None:
     name = make_model(tmp_path, "llama", {**SIZES, "attention_dropout": 0.5})
@@ -93,7 +91,7 @@ def test_a_ratio_of_an_unchanged_policy_is_one_whatever_dropout_its_config_has(
     assert torch.allclose(before, now, atol=1e-6) and not any(layer.training for layer in layers)
 
 
-def test_a_policy_whose_layers_cannot_be_computed_again_is_refused(
+def test_a_policy_that_does_not_support_checkpointing_is_refused(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from transformers import LlamaForCausalLM

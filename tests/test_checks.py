@@ -1,4 +1,4 @@
-"""What each judge can do, by name, and that the methods find what they ask for."""
+"""The checks of each judge by name; every method finds the checks that it needs."""
 
 import pytest
 
@@ -16,15 +16,15 @@ def world() -> Checks:
     return world_checks(load_world(0, 0.1))
 
 
-def test_world_and_model_judges_can_do_what_every_method_needs(world: Checks) -> None:
+def test_world_and_model_judges_have_the_checks_of_every_method(world: Checks) -> None:
     judged = judge_checks(ScriptedJudge(lambda task, inputs: {"sentences": []}))
     needed = set(checks_needed(method_configs(METHODS)))
-    # what can be known, only the world has counted
+    # only the world has exposure counts
     for checks, more in ((world, {"out_of_knowledge"}), (judged, set())):
         assert set(checks.verify) - more == NAMES >= needed and more <= set(checks.verify)
 
 
-def test_only_a_model_reads_in_a_single_pass(world: Checks) -> None:
+def test_only_model_judges_have_a_single_pass(world: Checks) -> None:
     judge = ScriptedJudge(lambda task, inputs: {"sentences": []})
     read = judge_checks(judge).single_pass
     assert read is not None and world.single_pass is None

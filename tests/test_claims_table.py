@@ -1,4 +1,4 @@
-"""`workbench export --claims`: a row for each claim, and no formula in a CSV file."""
+"""`workbench export --claims`: one row per claim, and no formulas in CSV files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +56,9 @@ def test_no_cell_and_no_header_of_a_csv_file_is_a_formula(tmp_path: Path, start:
     assert not [cell for cell in cells if cell[:1] in {*"=+-@＝＠"} - {""}]
 
 
-def test_what_cannot_be_written_is_refused(tmp_path: Path, cli: Cli) -> None:
+def test_unknown_formats_existing_files_and_wrong_options_are_refused(
+    tmp_path: Path, cli: Cli
+) -> None:
     append_feedback(tmp_path / "r.jsonl", [feedback()])
     (tmp_path / "c.csv").touch()
     for name, message in (

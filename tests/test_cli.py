@@ -57,7 +57,7 @@ def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
     assert all("\n" not in text.replace("\n\n", "") for text in helps.values())
     first = {name: text.partition("\n\n")[0] for name, text in helps.items()}
     assert all(len(text) <= 90 for text in first.values())
-    # the table from which `workbench --help` is printed before the modules are loaded
+    # `workbench --help` prints this table before the modules are loaded
     assert first == {name: text for table in TASKS.values() for name, text in table.items()}
 
 
@@ -84,7 +84,7 @@ def test_help_keeps_brackets(cli: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_completion_knows_the_commands() -> None:
+def test_shell_completion_lists_commands() -> None:
     script = "from workbench.cli import main; main()"
     words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
     words["_WORKBENCH_COMPLETE"] = "complete_bash"
@@ -96,7 +96,7 @@ def test_version(cli: Cli) -> None:
     assert cli("--version") == (0, f"workbench {__version__}\n", "")
 
 
-def test_the_commands_of_the_contract_are_there() -> None:
+def test_required_commands_exist() -> None:
     wanted = (
         "score, agree, import, metrics, evaluate, probe, train, inspect, world export, index build,"
         " data show"

@@ -43,8 +43,8 @@ def sweep(root: Path, stored: bool = True) -> Path:
     return root
 
 
-def test_seeds_are_one_row_named_by_what_differs(tmp_path: Path) -> None:
-    """Ternary is right on 2 and 1 of 4, binary on 2 of 4 and wrong on 2, before all are right."""
+def test_seeds_share_one_row_named_by_the_settings_that_differ(tmp_path: Path) -> None:
+    """Ternary has 2 and 1 of 4 right, binary 2 right and 2 wrong; before training all are right."""
     found = compare(sweep(tmp_path), against="truthrl reward=binary", resamples=50)
     rows = {row["name"]: row for row in found["rows"]}
     assert set(rows) == {"truthrl reward=ternary", "truthrl reward=binary"}
@@ -91,7 +91,7 @@ def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> No
 
 
 @pytest.mark.parametrize(("runs", "against", "message"), examples("incomparable"))
-def test_what_cannot_be_compared_is_refused(
+def test_incomparable_runs_are_refused(
     tmp_path: Path, runs: list[str], against: str | None, message: str
 ) -> None:
     sweep(tmp_path)

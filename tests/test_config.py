@@ -1,6 +1,4 @@
-"""Configs: settings by their declared types, configs made of parts, and what was stored before
-they had parts.
-"""
+"""Configs: settings by declared type, nested configs, and stored configs in former formats."""
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -46,12 +44,12 @@ def test_override_by_declared_types() -> None:
     )
 
 
-def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without_it() -> None:
+def test_nested_settings_need_no_prefix_unless_the_outer_config_has_the_name() -> None:
     assert override(Settings(), "m", ["m.inner.steps=3", "m.inner.rate=2"]).inner == Inner(3, 2.0)
-    # as it was spelled before there were parts
+    # without the prefix
     assert override(Settings(), "m", ["m.steps=3"]).inner == Inner(3, 0.5)
     changed = override(Settings(), "m", ["m.rate=2"])
-    assert (changed.rate, changed.inner.rate) == (2.0, 0.5)  # the config's own field goes first
+    assert (changed.rate, changed.inner.rate) == (2.0, 0.5)  # the outer field has precedence
 
 
 @pytest.mark.parametrize(("setting", "message"), examples("overrides"))
@@ -60,7 +58,7 @@ def test_override_says_what_is_wrong(setting: str, message: str) -> None:
         override(Settings(), "m", [setting])
 
 
-def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
+def test_stored_configs_are_read_nested_and_flat() -> None:
     wanted = Settings("binary", 2.0, 4, True, Inner(3, 0.1))
     assert restore(Settings(), asdict(wanted)) == wanted
     side_by_side = {
@@ -71,7 +69,7 @@ def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
         "steps": 3,
         "gone": "x",
     }
-    # the config's own field goes first
+    # the outer field has precedence
     assert restore(Settings(), side_by_side) == replace(wanted, inner=Inner(3, 0.5))
     assert restore(Settings(), {}) == Settings()
 
@@ -83,7 +81,7 @@ def test_numbers_whose_results_would_overflow_are_refused(rate: str) -> None:
         check_values(Settings(inner=Inner(rate=kind(rate))))
 
 
-def test_values_that_cannot_be_are_found_in_parts_too() -> None:
+def test_invalid_values_are_found_in_nested_configs() -> None:
     check_values(Settings())
     with raises_error("rate is inf: it must be a finite number"):
         check_values(Settings(inner=Inner(rate=float("inf"))))
@@ -93,7 +91,7 @@ def test_values_that_cannot_be_are_found_in_parts_too() -> None:
 
 @dataclass(frozen=True)
 class Outer:
-    """What `Settings` became: it lies one part deeper, and two names have changed."""
+    """A later version of `Settings`: one level deeper, with renamed fields."""
 
     share: float | None = setting(0.5, least=0, most=1, was="part")
     count: int = setting(1, least=1, was="inner.number", unset=lambda config: 7)
@@ -101,7 +99,7 @@ class Outer:
     settings: Settings = field(default=Settings(), metadata={"was": "old"})
 
 
-def test_names_of_parts_may_be_left_out_and_former_names_are_known() -> None:
+def test_prefixes_are_optional_and_former_names_are_found() -> None:
     assert find(Outer(), "steps") == find(Outer(), "inner.steps") == ["settings.inner.steps"]
     assert find(Outer(), "old.inner.steps") == find(Outer(), "settings.steps")
     assert find(Outer(), "part") == ["share"] and find(Outer(), "inner.number") == ["count"]

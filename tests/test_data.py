@@ -1,6 +1,4 @@
-"""Reading files of questions: formats, mappings, ids, splits, refusals. The command line of the
-data.
-"""
+"""Question files (formats, mappings, ids, splits, errors) and the command `data show`."""
 
 import gzip
 import json
@@ -40,13 +38,13 @@ def check(questions: list[Question]) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("q.jsonl", json.dumps(ROWS)),  # a list behind .jsonl
+        ("q.jsonl", json.dumps(ROWS)),  # a JSON list named .jsonl
         ("q.json", json.dumps({"version": "1", "license": "x", "data": ROWS})),  # wrapped
         ("q.json", "\ufeff" + json.dumps(ROWS)),  # a byte order mark
         ("q.jsonl", jsonl(ROWS).replace("\n", "\r\n") + "\r\n"),
     ],
 )
-def test_json_is_told_by_its_content(name: str, text: str, tmp_path: Path) -> None:
+def test_json_formats_are_detected_by_content(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(text.encode())
     check(load(tmp_path / name))
 
@@ -98,14 +96,14 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"), [*examples("bad_files"), ("[" * 100_000, "nested too deeply")]
 )
-def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:
+def test_a_bad_file_is_a_one_line_error(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(text)
     with raises_error(message):
         load(tmp_path / "q.jsonl")
 
 
 @pytest.mark.parametrize("name", ["q.jsonl", "q.csv", "q.txt"])
-def test_utf16_and_archives_without_their_suffix_are_told(name: str, tmp_path: Path) -> None:
+def test_utf16_and_compressed_files_without_suffix_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes("question,answers\nWho?,a\n".encode("utf-16"))
     with raises_error("the file is encoded as UTF-16: save it as UTF-8"):
         load(tmp_path / name)
@@ -140,14 +138,14 @@ def test_a_canary_keeps_questions_out_of_training(tmp_path: Path) -> None:
         load(tmp_path / "q.jsonl", training=True)
 
 
-def test_offline_is_one_line() -> None:
+def test_loading_from_the_hub_offline_is_a_one_line_error() -> None:
     with raises_error(r"cannot load hotpotqa from the hub \(hotpotqa/hotpot_qa") as error:
         load("hotpotqa", limit=1)
     assert "name a local file" in str(error.value)
 
 
-def test_the_hubs_loader_gives_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader takes a folder for a repository, too: the same way without a network."""
+def test_read_hub_returns_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loader also accepts a local folder, which needs no network."""
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "data").mkdir()
@@ -158,7 +156,7 @@ def test_the_hubs_loader_gives_records(tmp_path: Path, monkeypatch: pytest.Monke
         read_hub(str(tmp_path / "data"), None, "nope", "mine")
 
 
-def test_show_counts_and_shows(tmp_path: Path, cli: Cli) -> None:
+def test_data_show_prints_counts_and_questions(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "q.csv").write_text("prompt,gold\nWho?,Ada\nWhere?,\nWhen?,1815\n")
     mapping = "question=prompt,answers=gold"
     arguments = ("data", "show", tmp_path / "q.csv", "--map", mapping, "-n", "2")
@@ -172,6 +170,6 @@ def test_show_counts_and_shows(tmp_path: Path, cli: Cli) -> None:
     assert code == 0 and "Where?" in out and "When?" not in out
 
 
-def test_list_names_them_all(cli: Cli) -> None:
+def test_data_show_lists_all_data_sets(cli: Cli) -> None:
     sets = printed(cli("data show --json"))["data_sets"]
     assert [row["name"] for row in sets] == list(NAMES)

@@ -1,4 +1,4 @@
-"""The same content in every form that users' files have is read as the same, by every reader."""
+"""Every reader gets the same content from every file format and notation of gold answers."""
 
 import csv
 import json
@@ -82,7 +82,7 @@ TEXT = st.text(
 
 
 @given(st.lists(TEXT, min_size=1, max_size=4), st.sampled_from(PRINTERS))
-def test_a_printed_list_is_read_as_it_was(
+def test_a_printed_list_is_parsed_back(
     texts: list[str], printer: Callable[[list[str]], Any]
 ) -> None:
     texts = list(dict.fromkeys(text.strip() for text in texts))
@@ -116,7 +116,7 @@ FORMS: list[tuple[str, Callable[[Path], object]]] = [
 
 
 @pytest.mark.parametrize(("name", "write_file"), FORMS)
-def test_every_file_format_holds_the_same_rows(
+def test_every_file_format_gives_the_same_rows(
     name: str, write_file: Callable[[Path], object], tmp_path: Path
 ) -> None:
     write_file(tmp_path / name)

@@ -1,6 +1,4 @@
-"""Every data set's reader on records of its schema, written here, and on slices of the real
-files where there are any.
-"""
+"""Each data set's reader on records of its schema, and on slices of real files if available."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from workbench.data.sets import SETS
 from workbench.text import matches
 from workbench.types import Question
 
-# Records of each original schema (a name may have several), and what the first question holds.
+# Records of each original schema (a name may have several), and fields of the first question.
 RECORDS = [(one["name"], one["record"], one["expected"]) for one in examples("data_sets")]
 
 
@@ -39,7 +37,7 @@ def test_a_record_of_each_schema(
     assert question.meta["source"] == name and question.id
     if question.kind in ("yes_no", "numeric", "false_premise", "single") and question.answers:
         assert matches(question.answers[0], question.answers, question.kind, question.text)
-    if SETS[name].recognises(record):  # a schema of its own needs no name
+    if SETS[name].recognises(record):  # a recognised schema needs no name
         write_json(tmp_path / "file.json", [record])
         found = load(tmp_path / "file.json")[0]
         check(found, expected)
@@ -51,7 +49,7 @@ def test_every_data_set_is_tested_here() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_schema_names_columns(name: str, tmp_path: Path) -> None:
+def test_a_wrong_schema_error_names_the_columns(name: str, tmp_path: Path) -> None:
     (tmp_path / "file.jsonl").write_text('{"claim": "x", "label": 1}\n')
     with raises_error("found claim, label") as error:
         load(tmp_path / "file.jsonl", schema=name)

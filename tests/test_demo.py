@@ -1,4 +1,4 @@
-"""The demo's tables and sentences, from reports by hand; the notebooks train the runs."""
+"""The demo's table and summary line from reports by hand; the notebooks test its training."""
 
 import signal
 import subprocess
@@ -43,10 +43,10 @@ def graded(outcomes: Mapping[str, str]) -> list[Feedback]:
 @pytest.fixture(scope="module")
 def reports() -> dict[str, dict[str, Any]]:
     greedy = {
-        # accuracy 1/2, truthfulness 0, the oracle's 1/2
+        # accuracy 1/2, truthfulness 0, oracle 1/2
         "initial policy": {"known": "cccc", "unknown": "iiii"},
-        "ternary": {"known": "cccc", "unknown": "uuui"},  # truthfulness 3/8: 3/4 of the way
-        "binary": {"known": "ccci", "unknown": "iiii"},  # truthfulness -1/4: half of the way back
+        "ternary": {"known": "cccc", "unknown": "uuui"},  # truthfulness 3/8: +75 % of 1/2
+        "binary": {"known": "ccci", "unknown": "iiii"},  # truthfulness -1/4: -50 % of 1/2
     }
     return {name: report(graded(outcomes), []) for name, outcomes in greedy.items()}
 
@@ -120,7 +120,7 @@ def test_an_interrupt_stops_both_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # the first run, which takes a minute; the second is a process of its own
+    # replaces the first run, which takes a minute; the second is a subprocess
     monkeypatch.setattr("workbench.experiments.demo.train", lambda *_, **__: {"status": "done"})
     second = tmp_path / REWARDS[1]
     second.mkdir()
@@ -130,7 +130,7 @@ def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_too_many_failures_are_the_status_of_the_demo(tmp_path, monkeypatch):
+def test_too_many_failures_in_the_first_run_end_the_demo(tmp_path, monkeypatch):
     failed = {"status": "too_many_failures"}
     monkeypatch.setattr("workbench.experiments.demo.train", lambda *_, **__: failed)
     assert train_both(tmp_path, 1, 2) == {REWARDS[0]: failed}

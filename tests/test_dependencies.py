@@ -1,6 +1,4 @@
-"""One set of versions: pyproject.toml, environment.yml and constraints.txt agree with each other
-and with what is here.
-"""
+"""pyproject.toml, environment.yml, constraints.txt and installed packages agree on versions."""
 
 import ast
 import re
@@ -16,7 +14,7 @@ from packaging.utils import canonicalize_name
 from tests.helpers import ROOT
 
 TABLES = tomllib.loads((ROOT / "pyproject.toml").read_text())
-# what only some builds of torch bring is not pinned
+# packages of torch's CUDA builds are not pinned
 BUILDS = re.compile("nvidia|cuda|triton|pytorch-triton")
 
 
@@ -44,7 +42,7 @@ def constrained() -> dict[str, str]:
 
 
 def needed(extras: set[str]) -> dict[str, str]:
-    """The packages installed here that the project needs with these extras, directly or not:
+    """The installed packages that the project needs with these extras, directly or indirectly:
     name -> version.
     """
     waiting = [Requirement(text) for extra in ("", *extras) for text in project()[extra]]
@@ -113,7 +111,7 @@ def packages(extras: set[str]) -> set[str]:
 
 
 def imports(path: Path) -> set[str]:
-    """The names that a file imports outside functions, where they must always be installed."""
+    """The packages that a file imports outside functions, which must be installed."""
     tree = ast.parse(path.read_text())
     found: set[str] = set()
     waiting = list(tree.body)
@@ -132,7 +130,7 @@ def imports(path: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_without_extras_every_module_can_be_imported() -> None:
-    """`make demo` installs no extra; another extra's package at the top of a file would end it."""
+    """`make demo` installs no extras: their packages may be imported only in functions."""
     base = packages(set()) | sys.stdlib_module_names | {"workbench"}
     loaded_by_verl = ROOT / "workbench" / "scoring" / "verl.py"  # no module imports it
     lacking = {

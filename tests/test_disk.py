@@ -1,8 +1,6 @@
-"""A disk that fills up: one line, a code that says the same command goes on, and nothing that
-was paid for is asked again.
+"""A full disk: a one-line error, exit code 130, and no judge calls whose replies would be lost.
 
-The disk is a limit to the size of a file (RLIMIT_FSIZE), which a process meets as it does the
-end of a disk.
+A limit on the file size (RLIMIT_FSIZE) simulates the full disk.
 """
 
 import json
@@ -24,7 +22,7 @@ from workbench.util import disk
 
 
 def workbench(*arguments: object, most: int | None = None) -> subprocess.CompletedProcess[str]:
-    """A command whose files may not grow beyond `most` bytes."""
+    """Run a command whose files may not exceed `most` bytes."""
     limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))) if most else None
     return run_python("-m", "workbench.cli", *arguments, preexec_fn=limit)
 
@@ -41,7 +39,7 @@ def check_told(done: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.slow
-def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
+def test_scoring_stops_with_one_line_and_resumes(tmp_path: Path) -> None:
     rows = [{**row, "id": f"{row['id']}/{time}"} for time in range(2) for row in world_rows(150)]
     source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out" / "f.jsonl"
     command = [
@@ -92,7 +90,7 @@ except ValueError as error:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITES)
-def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -> None:
+def test_full_disk_errors_of_libraries_are_recognised(tmp_path: Path, name: str) -> None:
     done = run_python("-c", FILLED, tmp_path / "file", WRITES[name])
     assert done.stdout.startswith("True"), done.stdout + done.stderr
 
@@ -111,7 +109,7 @@ def test_too_little_space_is_refused_beforehand(
     assert not list((tmp_path / "out").glob("*.jsonl"))
 
 
-def test_a_judge_is_not_paid_for_replies_that_cannot_be_kept(tmp_path: Path) -> None:
+def test_the_judge_is_not_called_if_replies_cannot_be_cached(tmp_path: Path) -> None:
     with JudgeServer() as server:
         judge = endpoint(server.url, "m", cache=tmp_path / "c", concurrency=4)
         assert judge.cache
@@ -125,7 +123,7 @@ def test_a_judge_is_not_paid_for_replies_that_cannot_be_kept(tmp_path: Path) -> 
         asked = server.requests
         (told,) = {one.error.message for one in replies if one.error}
         assert str(tmp_path / "c") in told and "free some space" in told
-        # what is kept is used; nothing new is asked
+        # cached replies are used; no request is sent
         again = judge([*prompts(1), *prompts(3, start=500)])
         assert [one.error is None for one in again] == [
             True,

@@ -2,7 +2,7 @@
 end.
 
 `examples/commands.tsv` says how a test runs each command: unchanged, with options that shorten it,
-or not at all, with the reason. Commands that this file lacks, or that no page has, fail the tests.
+or not at all, with the reason. Commands that are not in this file, or on no page, fail the tests.
 """
 
 import ast
@@ -28,14 +28,14 @@ from workbench.util.config import find
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 # not in the base install
 EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")
-JUDGE = "http://127.0.0.1:8000/v1"  # a judge of the test's own stands in for it
-# page -> command -> options that make it short here, and why it is not run
+JUDGE = "http://127.0.0.1:8000/v1"  # replaced by a test server
+# page -> command -> options that shorten it here, reason not to run it
 KNOWN: dict[str, dict[str, tuple[str, str]]] = {}
 for line in (EXAMPLES / "commands.tsv").read_text().splitlines()[1:]:
     page, command, more, not_run = (line + "\t\t").split("\t")[:4]
     KNOWN.setdefault(page, {})[command] = (more, not_run)
-load(None)  # all commands, which `parse` and `examples` read
-BETWEEN = {  # told in the text, after the blocks
+load(None)  # `parse` and `examples` need all commands
+BETWEEN = {  # inline commands, run after the blocks
     "docs/commands.md": (
         (
             "workbench score --in runs/judged/rollouts.jsonl --out runs/again/rollouts.jsonl"
@@ -46,7 +46,7 @@ BETWEEN = {  # told in the text, after the blocks
 
 
 def blocks(page: str) -> list[str]:
-    """The blocks of shell commands of a page."""
+    """The shell blocks of a page."""
     text = (ROOT / page).read_text(encoding="utf-8")
     languages = re.findall(r"^```(.*)$", text, re.M)[::2]
     assert set(languages) <= {"sh", "python", "yaml", ""}, (
@@ -56,8 +56,8 @@ def blocks(page: str) -> list[str]:
 
 
 def commands(page: str) -> list[str]:
-    """The commands of a page in order: without comments, on one line; one that reads a
-    here-document with that document.
+    """The commands of a page in order, each on one line, without comments; here-documents are
+    included.
     """
     found: list[str] = []
     for block in blocks(page):
@@ -76,25 +76,23 @@ def name_of(command: str) -> str:
 
 
 def inline(page: str) -> list[str]:
-    """Whole commands told in the text of a page, `N` in the place of a number."""
+    """Inline commands with options on a page, with `N` replaced by 1."""
     found = re.findall(r"`(workbench [^`…]* --[^`…]*)`", (ROOT / page).read_text(encoding="utf-8"))
     return [re.sub(r"\bN\b", "1", command) for command in found]
 
 
 def parse(command: str) -> None:
-    """Read a `workbench` command as the command line does, without running it; raises its usage
-    errors.
-    """
+    """Parse a `workbench` command without running it; raises usage errors."""
     current: Any = typer.main.get_command(app)
     context = current.make_context("workbench", shlex.split(command)[1:])
     while hasattr(current, "commands"):
         if not (rest := [*context._protected_args, *context.args]):
-            return  # a group that shows something itself
+            return  # a group that runs without a subcommand
         name, current, rest = current.resolve_command(context, rest)
         context = current.make_context(name, rest, parent=context)
 
 
-def test_every_command_of_the_pages_is_known() -> None:
+def test_commands_of_the_pages_are_listed() -> None:
     there = {page: {name_of(command) for command in commands(page)} for page in PAGES}
     unknown = {page: names - KNOWN.get(page, {}).keys() for page, names in there.items()}
     gone = {page: known.keys() - there.get(page, set()) for page, known in KNOWN.items()}
@@ -105,7 +103,7 @@ def test_every_command_of_the_pages_is_known() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_of_the_pages_is_one_that_there_is(page: str) -> None:
+def test_commands_of_a_page_exist(page: str) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
     for command in [*commands(page), *inline(page)]:
         program, *rest = shlex.split(name_of(command))
@@ -120,13 +118,13 @@ def test_every_command_of_the_pages_is_one_that_there_is(page: str) -> None:
     "command",
     ["workbench train truthrl --ouk runs/x", "workbench agre a b", "workbench score --in a"],
 )
-def test_a_command_that_there_is_not_is_seen(command: str) -> None:
+def test_parse_refuses_unknown_commands_and_options(command: str) -> None:
     with pytest.raises(typer.exceptions.TyperException):
         parse(command)
 
 
 def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """The true claim's tokens earn more than the false one's, and the trainer gets one number."""
+    """The true claim's tokens get higher rewards than the false claim's; one total is printed."""
     (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.S | re.M)
     assert len([line for line in code.splitlines() if line]) <= 6
     exec(code, {})
@@ -140,7 +138,7 @@ def examples(command: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_every_example_of_the_help_is_a_command_that_there_is() -> None:
+def test_examples_in_the_help_are_valid_commands() -> None:
     found = examples(typer.main.get_command(app))
     assert len(found) > 20
     for example in found:
@@ -148,7 +146,7 @@ def test_every_example_of_the_help_is_a_command_that_there_is() -> None:
 
 
 def prepare(folder: Path) -> None:
-    """The user's files that docs/commands.md names."""
+    """Write the user files that docs/commands.md names."""
     ends = {"in Paris": "support", "in Rome": "contradict", "tall": "neutral"}
     pair = {"premise": "The Eiffel Tower stands in Paris.", "source": "s"}
     write(
@@ -171,8 +169,8 @@ Run = Callable[[str, str], None]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run one command in the folder, through the shell or as the command line does, with what
-    `make demo` installs alone.
+    """Run one command in the folder, in a shell or in this process, with only the packages that
+    `make demo` installs.
     """
     monkeypatch.chdir(tmp_path)
     for package in EXTRAS:
@@ -227,7 +225,7 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub makes of the headings of a page."""
+    """GitHub's anchors for the headings of a page."""
     heads = re.findall(r"^#+ +(.+)$", page.read_text(encoding="utf-8"), re.M)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head).lower().strip() for head in heads)
     return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in plain}
@@ -236,7 +234,7 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize(
     "page", [*PAGES, "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "data/README.md"]
 )
-def test_links_lead_somewhere(page: str) -> None:
+def test_targets_of_links_exist(page: str) -> None:
     broken = []
     for target in (a or b for a, b in LINK.findall((ROOT / page).read_text(encoding="utf-8"))):
         path, _, anchor = target.partition("#")

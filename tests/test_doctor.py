@@ -18,7 +18,7 @@ ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import
 
 
 def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
-    """Run the command in its own process after some lines of Python: exit code, object, stderr."""
+    """Run the command in a subprocess after the code `before`: exit code, JSON, stderr."""
     done = run_python("-c", f"import sys\n{before}\n{ALONE}", env=environment)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr
@@ -70,7 +70,7 @@ def test_a_broken_torch_is_reported(tmp_path: Path) -> None:
     assert checks["the tiny policy"]["status"] == "failed"
 
 
-def test_pins_are_those_of_the_environment() -> None:
+def test_pins_agree_with_environment_yml() -> None:
     pins = pinned()
     assert "trl" in pins[""] and "unsloth" in pins["gpu"] and "torch" not in pins["gpu"]
     listed = re.findall(r"^ *- ([\w.-]+)==(\S+)$", (ROOT / "environment.yml").read_text(), re.M)

@@ -1,6 +1,4 @@
-"""DPO: the loss from plain log-probabilities, a margin that grows, what is refused; iterative
-DPO, killed and resumed.
-"""
+"""DPO: loss and margins by hand, refused pairs, and sampling that resumes after a kill."""
 
 import math
 import shutil
@@ -29,8 +27,8 @@ ALL = scaled(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup
 
 
 def log_ratios(policy: str, out: Path) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
-    """log π/π_ref of every chosen and every rejected answer, with its number of tokens, by the
-    engine of generation.
+    """log π/π_ref and token count of each chosen and each rejected answer, computed by the
+    generation engine.
     """
     start, end = load_policy(policy), load_policy(out, base=policy)
     sides = []
@@ -59,10 +57,10 @@ def ipo_loss(chosen: tuple[float, int], rejected: tuple[float, int], beta: float
     ("kind", "by_hand"),
     [("sigmoid", sigmoid_loss), pytest.param("ipo", ipo_loss, marks=pytest.mark.slow)],
 )
-def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
+def test_the_loss_by_hand_and_a_growing_margin(
     policy: str, tmp_path: Path, kind: Any, by_hand: Any
 ) -> None:
-    """The second step's loss is what the first one's weights give, pair by pair."""
+    """The second step's loss is computed per pair with the weights after the first step."""
     config = scaled(ALL, loss_type=kind, beta=0.5)
     assert (
         train_offline(scaled(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1)
@@ -100,7 +98,7 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
         ([replace(run.PAIRS[0], chosen=" ")], "question 'q0' has an empty text"),
     ],
 )
-def test_pairs_that_prefer_nothing_are_refused(
+def test_missing_equal_and_empty_pairs_are_refused(
     tmp_path: Path, bad: list[Pair], message: str
 ) -> None:
     with raises_error(message):
@@ -114,7 +112,7 @@ def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> 
         train_offline(ALL, [long], policy, tmp_path / "run", seed=1)
 
 
-def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
+def test_after_a_kill_unfinished_steps_are_sampled_again_and_finished_steps_kept(
     policy: str, tmp_path: Path
 ) -> None:
     whole, broken, asked = tmp_path / "whole", tmp_path / "broken", list[int]()
@@ -135,7 +133,7 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
     with pytest.warns(UserWarning, match="unfinished last line"):
         collected(broken)
     assert (broken / "rollouts.jsonl").read_bytes() == (whole / "rollouts.jsonl").read_bytes()
-    # as where a run with the policy in it has been moved
+    # the policy may have moved to another folder
     again = collected(broken, str(shutil.copytree(policy, tmp_path / "policy")))
     assert [f.response.text for f in again] == [f.response.text for f in expected]
     assert asked == [12, 12, 6, 12, 6]

@@ -1,4 +1,4 @@
-"""How an engine's environment is described, and where what its tests measured is kept."""
+"""Environments of engines, and the file with the measurements of their tests."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ two==2.0  # alone
 """
 
 
-def test_a_file_of_pins_says_what_is_installed_how() -> None:
+def test_a_file_of_pins_is_split_into_install_steps() -> None:
     listed, alone, removed = parts(PINS)
     assert listed == "-c ../../constraints.txt\n-e .\none==1.0  # a word about it"
     assert alone == "two==2.0  # alone" and removed == ["three", "four"]
@@ -32,7 +32,7 @@ def test_a_file_of_pins_says_what_is_installed_how() -> None:
 
 
 @pytest.mark.parametrize("engine", sorted(path.stem for path in ENGINES.glob("*.txt")))
-def test_an_environment_has_what_every_test_imports(engine: str) -> None:
+def test_an_environment_has_the_packages_that_conftest_imports(engine: str) -> None:
     tree = ast.parse((ROOT / "tests" / "conftest.py").read_text())
     named = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
     named |= {one.name for node in tree.body if isinstance(node, ast.Import) for one in node.names}
@@ -41,12 +41,12 @@ def test_an_environment_has_what_every_test_imports(engine: str) -> None:
     assert needed and needed <= listed, needed - listed
 
 
-def test_an_engine_may_have_a_torch_of_its_own() -> None:
+def test_an_engine_may_pin_its_own_torch() -> None:
     assert torch("one\ntorch==1.0+cpu\n") == "torch==1.0+cpu"
     assert f'"{torch(PINS)}"' in (ROOT / "pyproject.toml").read_text()
 
 
-def test_what_was_measured_is_kept_only_where_that_is_asked_for(
+def test_measurements_are_stored_only_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = tmp_path / "engines.json"

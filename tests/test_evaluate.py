@@ -75,7 +75,7 @@ def test_sampled_rates_are_means_over_passes() -> None:
 
 
 @pytest.mark.parametrize("labels", ["", "ff"])
-def test_nothing_scored_is_null(labels: str) -> None:
+def test_rates_without_scored_answers_are_null(labels: str) -> None:
     feedbacks = run(labels)
     empty = {"value": None, "low": None, "high": None, "n": 0}
     expected = dict.fromkeys((*RATES, "attempted_accuracy", "f_score"), empty)
@@ -93,7 +93,7 @@ def test_an_outcome_needs_a_declared_label() -> None:
     )
 
 
-def test_interval_of_a_share_is_the_binomial_one() -> None:
+def test_the_interval_of_a_share_is_binomial() -> None:
     """60 of 100 questions right: the bootstrap draws Binomial(100, .6), whose 2.5 and 97.5
     percentiles are 50 and 69.
     """

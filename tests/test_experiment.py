@@ -76,7 +76,7 @@ def test_run_from_start_to_summary_and_again(
     assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
     assert read_json(out / "config.json")["versions"] == summary["versions"]
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
-    assert not capsys.readouterr().out  # stdout belongs to the command line
+    assert not capsys.readouterr().out  # only the command line writes to stdout
 
     before = modified(out)
     assert run(bench, out) == summary
@@ -175,7 +175,7 @@ def test_the_failure_limit_is_that_of_the_used_trainer(
 
 
 def test_an_evaluation_fails_if_its_facts_fail(bench: Bench) -> None:
-    """Unverified facts are not measured, even with outcomes. Missing inputs are not failures."""
+    """Failed fact verdicts count as failures even with outcomes; missing inputs do not."""
     told = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
 
     def facts(kind: str) -> Any:
@@ -209,7 +209,7 @@ def test_methods_and_benches_are_named_on_the_command_line(
         "workbench.experiments.experiment.bench", lambda name, questions=None: bench
     )
     summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
-    assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
+    assert summary["config"]["grpo"]["steps"] == 2  # the setting overrides the argument
     monkeypatch.setitem(TRAINED, "klcf", replace(TRAINED["klcf"], stages=None))
     with raises_error("'klcf' computes rewards but has no training"):
         train("klcf", "test", 1, tmp_path / "other")

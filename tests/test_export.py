@@ -207,7 +207,7 @@ def test_an_unwritable_repository_is_refused_and_invalid_weights_create_none(
     refused("or leave out --push")
 
 
-def test_an_export_refused_by_the_hub_stays_and_names_the_next_command(
+def test_an_export_refused_by_the_hub_keeps_its_files_and_names_the_next_command(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path
 ) -> None:
     hub.takes, out = False, tmp_path / "merged"

@@ -1,4 +1,4 @@
-"""Claims by rules say what their sentence says."""
+"""Claims extracted by rules keep the meaning of their sentence."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from workbench.claims.clauses import clauses
 EXAMPLES = table("claims")
 
 
-def test_claims_say_what_their_sentence_says() -> None:
+def test_claims_keep_the_meaning_of_their_sentence() -> None:
     wrong = []
     for sentence, among, never in EXAMPLES:
         claims = clauses(sentence)
@@ -19,7 +19,7 @@ def test_claims_say_what_their_sentence_says() -> None:
     assert len(EXAMPLES) > 100 and wrong == []
 
 
-def test_a_claim_alone_has_the_words_of_its_sentence() -> None:
+def test_a_single_claim_has_only_words_of_its_sentence() -> None:
     for sentence, *_ in EXAMPLES:
         claims = clauses(sentence)
         words, claimed = (Counter(re.findall(r"\w+", t.casefold())) for t in (sentence, claims[0]))

@@ -1,4 +1,4 @@
-"""Extraction by a judge: one call a response, strict, and never a place that was not found."""
+"""Extraction by a judge: one call per response, strict parsing, and only spans in the text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,8 +15,8 @@ from workbench.types import Claims, Failure, Passage, Question, Response
 
 
 def answering(script: Callable[[str], Any]) -> ScriptedJudge:
-    """A judge that answers each prompt by what `script` makes of its response: a list of
-    sentences, a raw text, or a failure.
+    """A judge that replies with `script(response)`: a list of sentences, a raw text or a
+    failure.
     """
 
     def answer(task: str, inputs: Mapping[str, list[str]]) -> Any:
@@ -71,7 +71,7 @@ def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
     assert found.sentences == sentences(TEXT) and found.error is None and found.cost.calls == 1
 
 
-def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_stay() -> None:
+def test_a_batch_is_one_call_without_the_responses_that_state_nothing() -> None:
     texts = ["Toma was a painter.", "I don't know.", "", "Who is that?", "Dana was a baker."]
     judge = answering(lambda text: [quoted(text, [text])])
     found = judged(judge)([response(text) for text in texts])
@@ -98,12 +98,12 @@ def test_a_claim_belongs_to_the_sentence_of_its_quotation(
             assert (claim.span, claim.end, claim.coverage) == (None, None, 0.0)
 
 
-def test_a_sentence_that_stands_twice_is_taken_in_order() -> None:
+def test_repeated_sentences_are_matched_in_order() -> None:
     said = [quoted("He won.", ["He won."])] * 2
     assert [one.sentence for one in extract("He won. Dana lost. He won.", said).claims] == [0, 2]
 
 
-def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -> None:
+def test_questions_refusals_and_plans_never_give_claims() -> None:
     text = (
         "[Outline] Toma was rich. [Answer] I don't know who he is. Was he a painter? Toma was a"
         " baker."
@@ -113,7 +113,7 @@ def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -
     assert [claim.text for claim in found.claims] == ["Toma was a baker."]
 
 
-def test_an_error_of_the_judge_is_not_one_of_the_search() -> None:
+def test_a_judge_error_is_not_reported_as_a_search_failure() -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise OSError("gone")
 
@@ -126,7 +126,7 @@ def test_an_error_of_the_judge_is_not_one_of_the_search() -> None:
         single_pass(refuse, nothing)([response("Toma was a painter.")])
 
 
-def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
+def test_single_pass_returns_claims_with_their_verdicts() -> None:
     text = "Who? Toma was a painter. He may be rich."
     rated = lambda text, label, rating: {  # noqa: E731
         "text": text,
@@ -151,7 +151,7 @@ def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
     assert prompt.task == "single_pass" and "He paints." in prompt.text
 
 
-def test_a_failed_call_and_an_unreadable_reply_spoil_their_own_row_alone() -> None:
+def test_a_failed_call_or_an_unreadable_reply_fails_only_its_own_row() -> None:
     raw = "x" * 50_000
     said = {
         "A was.": [quoted("A was.", ["A was."])],

@@ -1,4 +1,4 @@
-"""Claims by rules, on sentences of our own."""
+"""Claims extracted by rules, on hand-written sentences."""
 
 import pytest
 from hypothesis import given, settings
@@ -35,7 +35,7 @@ def extract(text: str, title: str = TOPIC) -> Claims:
     return rules()([Response("r", Question("q", "?", title=title), text)])[0]
 
 
-def test_claims_carry_section_sentence_and_place() -> None:
+def test_claims_have_section_sentence_and_span() -> None:
     text = (
         "<think>He was born in Vetra in 1921.</think><answer>I don't know. Who is he? He"
         " won.</answer>"
@@ -65,14 +65,16 @@ def test_the_topic_comes_from_the_title_the_question_or_the_response() -> None:
     assert [c.text for c in extract("nobody knows him. He won.", "").claims][-1] == "He won."
 
 
-def test_a_pronoun_is_replaced_where_the_words_show_what_it_stands_for() -> None:
+def test_unambiguous_pronouns_are_replaced() -> None:
     for title, question, text, expected in table("pronouns"):
         claims = rules()([Response("r", Question("q", question, title=title), text)])[0].claims
         assert claims[-1].text == expected and claims[0].text != "Yes.", text
 
 
 @pytest.mark.parametrize(("text", "expected"), examples("signs"))
-def test_a_sign_within_a_title_ends_no_sentence(text: str, expected: list[list[int | str]]) -> None:
+def test_punctuation_within_a_title_does_not_end_a_sentence(
+    text: str, expected: list[list[int | str]]
+) -> None:
     found = extract(text)
     assert [[claim.sentence, claim.text] for claim in found.claims] == expected
     assert found.sentences == sentences(text)
@@ -84,7 +86,7 @@ def test_plans_and_headings_make_no_claims() -> None:
 
 
 @pytest.mark.parametrize(("title", "text", "expected"), table("forms"))
-def test_forms_of_text(title: str, text: str, expected: str) -> None:
+def test_text_formats(title: str, text: str, expected: str) -> None:
     text = text.replace("\\n", "\n").replace("\\t", "\t")
     found = extract(text, title)
     assert [claim.text for claim in found.claims] == list(filter(None, expected.split(" | ")))
@@ -117,6 +119,6 @@ def test_any_words_give_claims_within_their_sentences(words: list[str]) -> None:
 @pytest.mark.parametrize(
     "piece", ["and he was ", "Aa", "A, ", "(", "in 1920 ", ", who was", '" and "', "in a "]
 )
-def test_long_degenerate_sentences_come_back(piece: str) -> None:
+def test_long_degenerate_sentences_are_read(piece: str) -> None:
     assert extract(piece * (20_000 // len(piece)) + " x").claims
     assert clauses(piece * (1900 // len(piece)) + " x")

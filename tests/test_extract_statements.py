@@ -1,5 +1,5 @@
-"""Which sentences make claims. Sentences that vouch for themselves make none, in whatever form;
-statements about the world do, in whatever words.
+"""Which sentences are claims: statements about the world, but not sentences that only assert
+their own truth ("self-praise").
 """
 
 import pytest
@@ -76,7 +76,7 @@ Please note that {}.
 PS: {}.
 """.strip().splitlines()
 CASES = (str, str.upper, str.capitalize, str.title)
-PRAISE = [  # each wording in some forms and cases, all forms and cases in turn
+PRAISE = [  # each wording in five combinations of form and case
     DRESS[number % len(DRESS)].format(CASES[number % len(CASES)](core))
     for number, core in enumerate(core for core in CORES for _ in range(5))
 ]
@@ -124,7 +124,7 @@ def claims(text: str) -> list[str]:
     ]
 
 
-def test_praise_of_oneself_makes_no_claim() -> None:
+def test_self_praise_makes_no_claim() -> None:
     bridge = "The Tarven bridge was opened in 1934."
     assert len(claims(bridge)) == 1
     for sentence in PRAISE:
@@ -135,7 +135,7 @@ def test_praise_of_oneself_makes_no_claim() -> None:
         )
 
 
-def test_praise_costs_and_earns_nothing_in_the_closed_world() -> None:
+def test_self_praise_does_not_change_the_claims_of_the_closed_world() -> None:
     asked = Question("q", f"Tell me about {PERSON}.", title=PERSON, kind="biography")
     fact = f"{PERSON} was born in {CITY}."
     for sentence in PRAISE[::9]:
@@ -149,11 +149,11 @@ def test_praise_costs_and_earns_nothing_in_the_closed_world() -> None:
         assert texts[0] == texts[1] == texts[2] and not any(one.verdicts for one in found)
 
 
-def test_a_statement_about_the_world_is_a_claim_whatever_words_it_uses() -> None:
+def test_statements_with_words_of_self_praise_are_claims() -> None:
     assert [one for one in REAL if not (makes_claims(one) and claims(one))] == []
 
 
-def test_praise_at_the_end_of_a_statement_is_no_claim_of_its_own() -> None:
+def test_self_praise_at_the_end_of_a_statement_is_not_a_separate_claim() -> None:
     for praise in (
         "and this is a proven fact",
         "and it is true",
@@ -181,7 +181,7 @@ veri\u00adfied
 """.strip().splitlines()
 
 
-def test_praise_in_disguise_makes_no_claim() -> None:
+def test_self_praise_in_unusual_characters_makes_no_claim() -> None:
     assert not list(filter(makes_claims, DISGUISED))
 
 
@@ -190,7 +190,7 @@ def test_praise_in_disguise_makes_no_claim() -> None:
     st.lists(st.sampled_from(CORES), min_size=1, max_size=4),
     st.sampled_from([", ", "; ", " – ", " and "]),
 )
-def test_praise_upon_praise_makes_no_claim(cores: list[str], between: str) -> None:
+def test_combined_self_praise_makes_no_claim(cores: list[str], between: str) -> None:
     assert vouches(between.join(cores))
 
 
@@ -198,7 +198,7 @@ def test_praise_upon_praise_makes_no_claim(cores: list[str], between: str) -> No
     st.lists(st.sampled_from(" ".join(CORES).split()), max_size=8),
     st.sampled_from(["Tarven", "bridge", "1934", "green", "she"]),
 )
-def test_one_word_about_the_world_is_enough_for_a_statement(words: list[str], word: str) -> None:
+def test_one_word_about_the_world_makes_a_statement(words: list[str], word: str) -> None:
     assert not vouches(" ".join([*words, word]))
 
 

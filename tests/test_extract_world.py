@@ -1,4 +1,4 @@
-"""The world's extractor: exact claims, exact places, and nothing passed over in silence."""
+"""The closed world's extractor: exact claims and spans, and no statement is ignored."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def placed(found: Claims, text: str) -> list[tuple[str, str, str, int | None]]:
     ]
 
 
-def test_claims_are_whole_statements_at_exact_places() -> None:
+def test_claims_are_whole_statements_with_exact_spans() -> None:
     text = (
         f"<think>She may be a {JOB}.</think><answer>She was born in {CITY} in {YEAR}. She works at"
         f" {FIRM}!</answer>"
@@ -62,7 +62,7 @@ def test_claims_are_whole_statements_at_exact_places() -> None:
     assert labels == ["hedged_correct", "correct", "correct", "correct"]
 
 
-def test_every_form_of_both_languages_ends_with_its_sentence() -> None:
+def test_claims_of_every_template_end_with_their_sentence() -> None:
     for template in schema.templates():
         entity = next(
             name
@@ -81,7 +81,7 @@ def test_every_form_of_both_languages_ends_with_its_sentence() -> None:
             assert first.span and text[slice(*first.span)].endswith(objects[0]), text
 
 
-def test_refusals_questions_plans_and_a_thoughts_own_verdict_make_no_claims() -> None:
+def test_refusals_questions_plans_and_yes_or_no_in_thinking_make_no_claims() -> None:
     stated = f"{PERSON} is a {JOB}."
     for text in ("I do not know.", "Who is that?", f"[Structure] x [Outline] 1. {stated}", ""):
         assert extract(text).claims == ()
@@ -99,9 +99,7 @@ def test_refusals_questions_plans_and_a_thoughts_own_verdict_make_no_claims() ->
         ("It stands on the.", "vague"),
     ],
 )
-def test_a_broken_sentence_is_a_claim_that_costs_a_little_and_spoils_nothing(
-    broken: str, label: str
-) -> None:
+def test_a_broken_sentence_is_a_claim_of_minimal_informativeness(broken: str, label: str) -> None:
     text = f"{PERSON} is a {JOB}. {broken}"
     found = extract(text)
     assert placed(found, text)[1] == (broken, broken.rstrip("."), "body", 1)
@@ -123,12 +121,12 @@ def test_the_topic_is_found_in_the_question() -> None:
     ):
         assert extract(text, question).claims[0].text.startswith(PERSON)
     assert extract(text, Question("q", "Who?")).claims[0].text == text
-    # a claim about something else than the world is not judged by it
+    # the world does not judge claims about other subjects
     found = extract("Albert Einstein was born in Ulm.", Question("q", "Who was Albert Einstein?"))
     assert len(found.claims) == 1 and found.verdicts == ()
 
 
-def test_a_bare_answer_is_a_claim_where_it_is_a_value() -> None:
+def test_a_bare_answer_is_a_claim_if_it_is_a_value() -> None:
     asked = Question(
         "q", f"Where was {PERSON} born?", (CITY,), PERSON, meta={"fact_ids": (FACTS["born_in"].id,)}
     )

@@ -1,4 +1,4 @@
-"""The arms of a study of findings that need no training."""
+"""Arms of the findings study that need no training."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,7 @@ SAMPLES = 6
 
 
 @pytest.mark.slow
-def test_a_majority_answers_what_half_of_the_samples_say_and_else_abstains(tmp_path: Path) -> None:
+def test_the_majority_arm_abstains_unless_half_of_the_samples_agree(tmp_path: Path) -> None:
     place, tiers = bench("tiny"), ["half", "unknown"]
     asked = {"split": "validation", "kinds": ["numeric"], "tiers": tiers, "majority": SAMPLES}
     folder = graded(place, "sft", asked, None, tmp_path)
@@ -36,7 +36,7 @@ def test_a_majority_answers_what_half_of_the_samples_say_and_else_abstains(tmp_p
             assert own[answer] == most
         else:
             assert answer == ""
-    # neither rule was idle
+    # both cases occur
     assert 0 < sum(max(own.values()) < SAMPLES / 2 for own in votes.values()) < len(rows)
     assert graded(place, "sft", asked, None, tmp_path) == folder  # read, not generated again
 

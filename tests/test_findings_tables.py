@@ -1,4 +1,4 @@
-"""The tables that are written from stored results: of what was run, and of what was not yet."""
+"""Tables written from stored results, and their placeholders before a run."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ def page(*names: str) -> str:
     return "# Page\n\n" + "\n".join(f"<!-- {name} -->\nold\n<!-- end -->\n" for name in names)
 
 
-def test_a_table_without_results_says_so_and_stays(tmp_path: Path) -> None:
+def test_a_table_without_results_is_a_placeholder(tmp_path: Path) -> None:
     text = readme.rendered(page("rlfh_findings", "rlfh_sweep_arms", "nobody"), tmp_path)
     assert text.count("*Not run yet.*") == 2 and "<!-- nobody -->\nold\n" in text
     assert readme.rendered(text, tmp_path) == text
@@ -35,12 +35,12 @@ def test_the_sweeps_tables(tmp_path: Path) -> None:
     assert "| a2_b.5 | 0.500 | – | – | 0.250 | 1 | `rlfh.alpha=2` `rlfh.beta=0.5` |" in lines
 
 
-def test_every_part_of_the_pages_has_a_table() -> None:
+def test_every_table_has_a_place_on_a_page() -> None:
     text = "".join(path.read_text() for path in readme.PAGES)
     assert [name for name in readme.TABLES if f"<!-- {name} -->" not in text] == []
 
 
-def test_the_pages_say_what_the_results_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tables_of_the_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
     with pytest.raises(SystemExit) as ended:
         readme.main()
@@ -50,7 +50,7 @@ def test_the_pages_say_what_the_results_say(monkeypatch: pytest.MonkeyPatch) -> 
 def test_curves_are_means_over_seeds_at_each_step(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Two seeds at step 1, of which one has gone on; what no seed reports at all is left out."""
+    """Two seeds at step 1, one of them at step 2. Metrics without any value are left out."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     findings = import_module("findings")
     for seed, rows in (
@@ -66,7 +66,7 @@ def test_curves_are_means_over_seeds_at_each_step(
         "step": [1, 2],
         "reward": [1.5, 4.0],
     }
-    (tmp_path / "tuned").mkdir()  # on rows, without a rollout
+    (tmp_path / "tuned").mkdir()  # trained on rows, without rollouts
     (tmp_path / "tuned" / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
     assert findings._curve([tmp_path / "tuned"]) == {"step": [1]}
     sys.modules.pop("findings", None)

@@ -1,6 +1,4 @@
-"""FoRAG, trained for a few steps on the closed world: its stages, what they leave, and what is
-refused.
-"""
+"""FoRAG trained for a few steps on the closed world: its stages, their files, its questions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +24,7 @@ from workbench.types import Reward
 from workbench.util.config import find, get
 from workbench.world import load_world
 
-# by its folder, whatever world it was built on: what is asked for is read, not known
+# a folder, whose world is not checked: answers come from passages, not from memory
 POLICY = str(TINY_POLICY / "sft")
 FORAG = METHODS["forag"]
 RL = {"steps": 2, "max_new_tokens": 64, "lora_r": 4, "save_every": 1}
@@ -52,7 +50,7 @@ def config_of(settings: Sequence[str] = ()) -> Any:
 
 
 @pytest.mark.slow
-def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path) -> None:
+def test_ppo_rewards_are_reward_model_scores_minus_the_reference_baseline(tmp_path: Path) -> None:
     summary = run_experiment(FORAG, config_of(), few(12), tmp_path, seed=1, threads=1)
     rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
@@ -60,7 +58,7 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
 
     card = read_json(made / "cold_start" / "card.json")
     assert card["rule"] == "cold_start_forag" and card["samples"] == 16
-    # the policy learns the form from samples that a system prompt asks for
+    # the samples have a system prompt; the trained policy needs none
     cold = as_in_training(bench("tiny"), str(made / "cold_start" / "policy"))
     assert not cold.questions("ood", ("yes_no",))[0].system
     for sample in iter_feedback(made / "cold_start" / "samples"):
@@ -84,10 +82,10 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
             sum(v.p or 0.0 for v in segments) - (baseline.p or 0.0) * paid.parts["segments"]
         )
         alone = {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))}
-        assert rescore(row, alone).rewards["forag"] == paid  # from the row alone
+        assert rescore(row, alone).rewards["forag"] == paid  # rescored from the row alone
     assert any(len(set(row.response.advantages)) > 1 for row in rows)
 
-    # Where a language model judges, training sends it no request: rules find the sentences, and
+    # With a language model as judge, training sends it no request: rules find the sentences, and
     # the reward model scores them.
     finished = {name: made / name for name in ("reward_model", "reference")}
     run = Run(config_of(), [], few(12).checks, model_alone=True)
@@ -118,7 +116,7 @@ def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps(name:
             assert steps is None or get(config, last) == 2
 
 
-def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> None:
+def test_cold_start_and_reward_model_share_questions_only_if_there_are_too_few() -> None:
     asked = few(30).questions("rl", ["two_facets"])
 
     def drawn(count: int | None, seed: int = 1) -> tuple[list[str], list[str]]:
@@ -131,12 +129,12 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
     cold, judged = drawn(15)
     assert len(set(cold)) == len(set(judged)) == 15 and set(cold).isdisjoint(judged)
     assert len({*drawn(20)[0], *drawn(20)[1]}) == 30
-    assert cold != [asked[number].id for number in order(30, 15, 1)]  # RL's
+    assert cold != [asked[number].id for number in order(30, 15, 1)]  # the order of RL
     assert set(drawn(15, seed=2)[0]) != set(cold)
 
 
-def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
-    """The hash of the world does not cover them."""
+def test_a_runs_identity_includes_its_two_facet_questions() -> None:
+    """The world hash does not cover these questions."""
     place, truthrl = few(12), METHODS["truthrl"]
     own = identity_of(FORAG, config_of(), place, seed=1)
     assert own["questions_hash"] == questions_hash(load_world().two_facets)
@@ -150,13 +148,13 @@ def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
     assert [line.split()[0] for line in differences(own, changed)] == ["questions_hash"]
 
 
-def test_the_stages_are_those_that_the_settings_need() -> None:
+def test_the_settings_determine_the_stages() -> None:
     def stage_names(settings: Sequence[str]) -> list[str]:
         return [stage.name for stage in stages(FORAG, few(12), settings)]
 
     assert stage_names([]) == ["cold_start", "reward_model", "reference", "ppo"]
     assert stage_names(["forag.trainer=grpo"]) == ["cold_start", "reward_model", "grpo"]
-    assert stages(FORAG, few(12), ["forag.trainer=grpo"])[-1].plain  # the reward is a model
+    assert stages(FORAG, few(12), ["forag.trainer=grpo"])[-1].plain  # the reward is a model's score
     assert stage_names(["forag.cold_samples=0", "forag.baseline=false"]) == ["reward_model", "ppo"]
     assert stage_names(["forag.rewarded=judge"]) == ["cold_start", "reference", "ppo"]
     assert stage_names(["forag.trainer=unlikelihood"]) == ["cold_start", "unlikelihood"]

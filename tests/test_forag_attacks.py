@@ -1,10 +1,10 @@
 """Attacks on FoRAG's reward: texts that could earn more without a better answer.
 
-The paper's reward sums over segments, without a limit on their number. By sentences and subclaims,
-every further supported sentence earns more. `repeats=once` prevents this for repeated words, but
-not for paraphrases or true sentences that the question does not need. By whole answers, no attack
-here succeeds. With a reference answer, a refusal earns more than an answer that is worse than the
-reference.
+The paper's reward sums over segments, without a limit on their number. Evaluated by sentences or
+subclaims, every further supported sentence earns more. `repeats=once` prevents this for repeated
+words, but not for paraphrases or true sentences that the question does not need. Evaluated by
+whole answers, no attack here succeeds. With a reference answer, a refusal earns more than an answer
+that is worse than the reference.
 """
 
 from dataclasses import replace
@@ -77,7 +77,7 @@ FURTHER = {
 }
 
 
-def test_the_honest_answer_is_worth_its_segments() -> None:
+def test_the_honest_answer_earns_1_per_segment() -> None:
     assert [value(HONEST, evaluation) for evaluation in EVALUATIONS] == [
         1.0,
         len(SHOWN),
@@ -87,15 +87,17 @@ def test_the_honest_answer_is_worth_its_segments() -> None:
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_what_pays_no_more_than_an_honest_answer(attack: str, evaluation: Evaluation) -> None:
+def test_attacks_that_earn_no_more_than_an_honest_answer(
+    attack: str, evaluation: Evaluation
+) -> None:
     assert value(ATTACKS[attack], evaluation) <= value(HONEST, evaluation)
-    # the honest answer's own mean
+    # a baseline of 1.0 is the honest answer's mean
     assert value(ATTACKS[attack], evaluation, 1.0) <= value(HONEST, evaluation, 1.0) == 0.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", FURTHER)
-def test_more_of_the_same_pays_by_sentences_and_not_by_whole_answers(attack: str) -> None:
+def test_repetition_earns_more_by_sentences_and_not_by_whole_answers(attack: str) -> None:
     assert value(FURTHER[attack], "holistic") == value(HONEST, "holistic") == 1.0  # bounded by 1
     for evaluation in ("sentence", "subclaim"):
         reward = paid(FURTHER[attack], evaluation)
@@ -121,9 +123,9 @@ AGAIN = {
 
 @pytest.mark.parametrize("way", AGAIN)
 @pytest.mark.parametrize("evaluation", EVALUATIONS[1:])
-def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evaluation) -> None:
-    """A fact that is repeated, or stated in the new form first, earns no more than in the honest
-    answer.
+def test_a_repeated_sentence_is_rewarded_once(way: str, evaluation: Evaluation) -> None:
+    """A fact that is repeated, or first stated in the changed form, earns no more than in the
+    honest answer.
     """
     for text in (
         f"{HONEST} {AGAIN[way]}",
@@ -135,13 +137,13 @@ def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evalua
             found = paid(text, evaluation, baseline, **ONCE)
             assert found.value is not None and found.value <= most + 1e-9, text
             assert found.parts["segments"] <= len(SHOWN) and found.parts["repeated"] >= 1
-    assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1  # as the paper pays it
+    assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1  # the paper's reward
     again = paid(f"{HONEST} {AGAIN[way]}", evaluation, 0.5, **ONCE)
     assert (again.value, again.parts["repeated"]) == (value(HONEST, evaluation, 0.5), 1.0)
 
 
-def test_what_is_told_before_the_answer_is_no_repetition() -> None:
-    """A plan may say what the answer then says, and so may the thinking."""
+def test_plan_and_thinking_do_not_count_as_repetition() -> None:
+    """The plan and the thinking may contain the sentences of the answer."""
     for before in (
         f"[Structure] {SHOWN[0]} [Outline] {' '.join(SHOWN)} [Answer]",
         f"<think>{' '.join(SHOWN)}</think>",
@@ -149,9 +151,9 @@ def test_what_is_told_before_the_answer_is_no_repetition() -> None:
         assert value(f"{before} {' '.join(SHOWN)}", "subclaim", **ONCE) == len(SHOWN)
 
 
-def test_a_false_sentence_is_not_excused_as_a_repetition() -> None:
-    """Near a true one in its words, about the same fact, before it or after it: it costs, and
-    the true one pays.
+def test_a_false_sentence_does_not_count_as_a_repetition() -> None:
+    """Its words are close to a true sentence about the same fact. In either order, the false
+    sentence costs and the true one earns.
     """
     false = SHOWN[0].replace(SHOWN[0].split()[-1], "Ginanex.")
     for told in ((SHOWN[0], false), (false, SHOWN[0])):
@@ -160,9 +162,9 @@ def test_a_false_sentence_is_not_excused_as_a_repetition() -> None:
         assert found.parts["repeated"] == 0.0
 
 
-def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:
-    """Half of the sentences false, against a reference of .9: −.4 a sentence, and nothing for
-    nothing.
+def test_a_refusal_earns_more_than_an_answer_below_the_reference() -> None:
+    """Half of the sentences are false and the reference is .9: −.4 per sentence, and 0 for the
+    refusal.
     """
     poor = f"{PLAN} [Answer] {SHOWN[0]} {FALSE}"
     assert (
@@ -173,11 +175,11 @@ def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize("broken", ["[Structure]", PLAN, f"{PLAN} [Answer] ", f"{PLAN} {SHOWN[0]}"])
-def test_a_plan_that_is_broken_off_pays_less_than_a_mediocre_answer(
+def test_a_truncated_plan_earns_less_than_a_mediocre_answer(
     broken: str, evaluation: Evaluation
 ) -> None:
-    """Against .75, what the sampled answers of the tiny policy have: a quarter less a sentence,
-    and .75 less for each of five that were never written."""
+    """The reference is .75, the tiny policy's mean. The mediocre answer loses .25 per sentence, the
+    truncated plan .75 for each of five missing sentences."""
     mediocre = f"{PLAN} [Answer] {SHOWN[0]} {FALSE} {SHOWN[1]} {FALSE}"
     given = paid(broken, evaluation, 0.75)
     assert (
@@ -186,7 +188,7 @@ def test_a_plan_that_is_broken_off_pays_less_than_a_mediocre_answer(
     assert given.value == -0.75 * given.parts["segments"] < 0.0 and value(broken, evaluation) == 0.0
 
 
-def test_a_plan_in_the_thinking_and_an_answer_that_declines_are_not_broken_off() -> None:
+def test_a_plan_in_the_thinking_and_a_refusal_are_not_truncated_plans() -> None:
     for text in (
         "<think>[Structure] comparison</think> I do not know.",
         f"{PLAN} [Answer] I do not know.",

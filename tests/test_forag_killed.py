@@ -1,6 +1,4 @@
-"""A FoRAG that is killed ends as one that is not: killed while it trains or samples, and
-wherever its folder is moved.
-"""
+"""A FoRAG run that is killed in training and moved ends like an uninterrupted run."""
 
 import signal
 from collections.abc import Mapping
@@ -19,16 +17,16 @@ SETTINGS = {f"{group}.{name}": value for group in USED for name, value in FEW[gr
 
 
 def run(settings: Mapping[str, Any], out: Path, module: str, *words: str) -> int:
-    """The exit status of a process that trains so."""
+    """Train in a subprocess; return its exit status."""
     command = f"train forag --bench tiny --policy {POLICY} --seed 1 --threads 1 --out {out}"
     for name, value in settings.items():
         command += f" --set forag.{name}={'none' if value is None else value}"
     return forked.run(module, *words, *command.split()).returncode
 
 
-def test_a_run_that_is_killed_in_training_and_moved_ends_as_one_that_is_not(tmp_path: Path) -> None:
-    """Rows of metrics: two of the cold start, two of the reward model, two of PPO. Each process
-    counts those that it writes.
+def test_a_killed_and_moved_run_ends_like_an_uninterrupted_run(tmp_path: Path) -> None:
+    """Rows of metrics: two each of cold start, reward model and PPO. Each process counts the rows
+    that it writes.
     """
     settings = {**SETTINGS, "sft.save_every": 1, "reward_model.save_every": 1}
     whole, broken = tmp_path / "whole", tmp_path / "broken"

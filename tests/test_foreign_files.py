@@ -1,4 +1,4 @@
-"""Models that others made: nothing in their folders is run, and no pickle is read."""
+"""Models from other sources: no code in their folders is run, and no pickle is read."""
 
 import ast
 import json
@@ -17,8 +17,8 @@ from tests.test_house import ROOT
 from workbench.policies.load import load_policy
 from workbench.util.hub import check_adapter
 
-# What loads by a name or a folder, as transformers, sentence-transformers, PEFT and datasets call
-# it.
+# Functions of transformers, sentence-transformers, PEFT, datasets and vLLM that load a name or a
+# folder.
 LOADERS = {
     "from_pretrained",
     "load_dataset",
@@ -35,8 +35,8 @@ UNPICKLERS = {
     ("joblib", "load"),
     ("marshal", "load"),
 }
-# PEFT takes no such option and has no code of a folder's to run; what it would import is refused by
-# `check_adapter`.
+# PEFT has no such option and runs no code of a folder; `check_adapter` refuses adapters that would
+# make it import modules.
 ADAPTER = ("policies/weights.py", "PeftModel.from_pretrained(model, str(adapter))")
 
 
@@ -51,8 +51,8 @@ def name_of(node: ast.expr) -> str:
 
 
 def unsafe(source: str) -> list[str]:
-    """Every loader of this source that may run code of what it loads, and every call that may
-    unpickle anything.
+    """The loaders in this source that may run code from the loaded folder, and the calls that may
+    unpickle data.
     """
     found, tree = [], ast.parse(source)
     handed = {
@@ -93,7 +93,7 @@ def test_every_loader_refuses_code() -> None:
     assert found == {ADAPTER}
 
 
-def test_a_loader_that_runs_code_is_noticed() -> None:
+def test_loaders_that_may_run_code_are_found() -> None:
     for line in (
         "AutoModel.from_pretrained(x)",
         "A.from_pretrained(x, trust_remote_code=True)",
@@ -120,7 +120,7 @@ OPENING = "import sys\nfrom workbench.cli import main\nmain(sys.argv[1:])\n"
 
 
 def sly_folder(policy: str, folder: Path, mark: Path, what: str, model_type: str = "sly") -> Path:
-    """A policy whose model, or whose tokenizer, is code of its own, as `auto_map` declares it."""
+    """A policy whose model or tokenizer is custom code, declared in `auto_map`."""
     shutil.copytree(policy, folder)
     (folder / "sly.py").write_text(CODE.format(mark=str(mark)))
     (folder / "custom_generate").mkdir()
@@ -139,7 +139,7 @@ def sly_folder(policy: str, folder: Path, mark: Path, what: str, model_type: str
 def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
     policy: str, tmp_path: Path, what: str
 ) -> None:
-    """On a terminal of its own, at which "y" is waiting for transformers to ask."""
+    """Runs on a pseudo-terminal with "y" as input, in case transformers asks."""
     mark, rows = tmp_path / "run", tmp_path / "rows.jsonl"
     folder = sly_folder(policy, tmp_path / "sly", mark, what)
     row = {"id": "1", "question": "Who?", "response": "Ada was born in Oslo.", "answers": ["Ada"]}
@@ -156,7 +156,9 @@ def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
     assert "cannot load" in done.stderr and "[y/N]" not in done.stdout + done.stderr
 
 
-def test_a_known_model_is_loaded_without_the_code_beside_it(policy: str, tmp_path: Path) -> None:
+def test_a_known_model_is_loaded_without_the_code_in_its_folder(
+    policy: str, tmp_path: Path
+) -> None:
     folder = sly_folder(policy, tmp_path / "sly", tmp_path / "mark", "policy", model_type="llama")
     assert type(load_policy(folder, device="cpu").model).__module__.startswith("transformers.")
     assert not (tmp_path / "mark").exists()
@@ -169,7 +171,7 @@ def adapter(policy: str, tmp_path: Path) -> Path:
 
 
 class Bomb:
-    """What runs when it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -188,13 +190,13 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
     assert load_policy(adapter).name == str(adapter)
     weights, pickled = adapter / "adapter_model.safetensors", adapter / "adapter_model.bin"
     torch.save(load_file(weights), pickled)
-    assert load_policy(adapter).name == str(adapter)  # the safetensors are what is read
+    assert load_policy(adapter).name == str(adapter)  # the safetensors are read
     weights.unlink()
     for holds in (load_file(Path(policy, "model.safetensors")), Bomb(tmp_path / "mark")):
         torch.save(holds, pickled)
         with raises_error(r"adapter_model\.bin' is a pickle.*as adapter_model\.safetensors"):
             load_policy(adapter, base=tmp_path / "no such base")
-    # as the base of another one, which transformers loads
+    # as a base, which transformers loads
     with raises_error("is a pickle"):
         load_policy(shutil.copytree(adapter, tmp_path / "model"), base=policy)
     pickled.unlink()
@@ -212,9 +214,7 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
         None,
     ],
 )
-def test_an_adapter_that_is_more_than_weights_is_refused(
-    tmp_path: Path, change: dict | None
-) -> None:
+def test_an_adapter_other_than_plain_lora_is_refused(tmp_path: Path, change: dict | None) -> None:
     (tmp_path / "adapter_model.safetensors").touch()
     write_json(tmp_path / "adapter_config.json", {"peft_type": "LORA", "megatron_config": None})
     check_adapter(tmp_path)

@@ -1,4 +1,4 @@
-"""docs/formats.md names every field that the code writes, and none that it does not."""
+"""docs/formats.md names exactly the fields that the code writes."""
 
 import re
 from dataclasses import fields
@@ -33,7 +33,7 @@ PAGE = (ROOT / "docs" / "formats.md").read_text()
 
 
 def table(mark: str) -> list[list[str]]:
-    """The cells of the table under a mark of the page, without its head."""
+    """The cells of the table after a marker of the page, without its header."""
     found = re.search(rf"^<!-- {mark} -->\n((?:.*\S.*\n)+)", PAGE, re.M)
     assert found, mark
     rows = [
@@ -87,7 +87,7 @@ def test_labels_and_kinds_are_those_of_the_page() -> None:
         for aspects, _, labels in table("labels")
         for aspect in ticked(aspects)
     }
-    unlabelled = {("p",), ("error",)}  # fields that tell where there are no labels
+    unlabelled = {("p",), ("error",)}  # fields of aspects without labels
     assert {
         aspect: () if labels in unlabelled else labels for aspect, labels in told.items()
     } == ASPECTS
@@ -130,9 +130,9 @@ def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
         for line in re.findall(r"^\| (`.*?) \|", section, re.M)
         for name in ticked(line)
     }
-    # which have a section of their own
+    # documented in a separate section
     assert there - told == {"questions.jsonl", "passages.jsonl"}
-    # of a large record that the inspector has opened
+    # written when the inspector opens a large file
     assert told - there == {"rollouts.index.parquet"}
 
 
@@ -153,7 +153,7 @@ def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_reply_of_the_page_is_one_that_is_read(task: str) -> None:
+def test_the_replies_of_the_page_can_be_read(task: str) -> None:
     [(reply, labels)] = [
         (row[1], ticked(row[2] if len(row) > 2 else ""))
         for row in table("wire")

@@ -1,8 +1,6 @@
-"""A base in 4 bits: what is asked of the loaders, where it is refused, what is kept exact, and
-what the adapter is merged into.
+"""4-bit bases: options of the loaders, refusals, the adapter's precision, and merging.
 
-The loading itself is tested by tests/engines/test_bitsandbytes.py on a CPU, and was never run on
-a GPU.
+tests/engines/test_bitsandbytes.py tests the loading itself on a CPU.
 """
 
 import sys
@@ -35,13 +33,15 @@ from workbench.util.config import scaled
 TRUTHRL = TRAINED["truthrl"]
 
 
-def test_loading_it_without_a_gpu_is_refused(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_in_4_bits_without_a_gpu_is_refused(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with raises_error("load_in_4bit is true, which needs a GPU"):
         run.trainee_of(policy, load_in_4bit=True)
 
 
-def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_asked(
+def test_a_run_is_refused_before_its_first_evaluation_and_unused_parts_are_not_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = TRUTHRL.configure("tiny", ["truthrl.grpo.load_in_4bit=true"])
@@ -56,14 +56,14 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
         check_four_bits(config)
 
 
-def test_vllm_beside_it_is_refused() -> None:
-    with raises_error("work for weights in 4 bits: leave it false, or use vllm=none"):
+def test_colocated_vllm_is_refused_for_4_bits() -> None:
+    with raises_error("cannot read weights in 4 bits: set load_in_4bit=false or vllm=none"):
         check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     check_colocate(scaled(GRPO(), load_in_4bit=True))
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_transformers_is_told_what_qlora_holds_a_base_in(
+def test_transformers_loads_the_base_with_the_quantisation_of_qlora(
     wanted: bool, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from transformers import AutoModelForCausalLM
@@ -111,8 +111,8 @@ def test_unsloth_loads_the_named_model_in_4_bits(
 
 
 def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_path: Path) -> None:
-    """TRL goes by what a quantised model says of itself; a step of 1e-6 to a weight of .1 is
-    nothing in bfloat16.
+    """TRL rounds the adapter if the model is marked as quantised; in bfloat16, a step of 1e-6 on a
+    weight of .1 is lost.
     """
     trainee = run.trainee_of(policy, unsloth=False)
     trainee.model.get_base_model().is_loaded_in_4bit = True
@@ -123,7 +123,7 @@ def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_
 
 
 def test_a_cold_start_is_merged_into_the_base_as_it_is_stored(policy: str, tmp_path: Path) -> None:
-    """Whose weights in memory are others: what 4 bits have made of them."""
+    """The weights in memory differ from the stored ones: they are rounded to 4 bits."""
     trainee = run.trainee_of(policy, unsloth=False)
     run.perturb(trainee.model)
     exact = run.trainee_of(policy, unsloth=False).model

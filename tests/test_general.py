@@ -1,6 +1,4 @@
-"""The general reward's models: answers whole and spoilt, a named classifier, and what neither
-may let pass.
-"""
+"""The general reward's models: training rows of corrupted answers, and a named classifier."""
 
 import math
 import random
@@ -32,7 +30,7 @@ def said(question: Question, text: str, finish: str = "stop") -> Feedback:
     return Feedback(Response(text, question, text, finish=finish))
 
 
-def test_an_answer_is_spoilt_in_each_way() -> None:
+def test_each_corruption_of_an_answer() -> None:
     rng, other = random.Random(1), "Leo Brand was born in Ruhn."
     done = {how: corrupt(LIFE, other, how, rng) for how in CORRUPTIONS}
     assert (
@@ -49,14 +47,14 @@ def test_an_answer_is_spoilt_in_each_way() -> None:
 
 
 @pytest.mark.parametrize("text", ["A", " Vetra. ", "奥斯陆是挪威的首都。"])
-def test_what_is_spoilt_still_says_something(text: str) -> None:
+def test_corrupted_answers_are_not_empty(text: str) -> None:
     for seed, how in product(range(20), CORRUPTIONS):
         assert corrupt(text, LIFE, how, random.Random(seed)).strip(), (seed, how)
     rows = quality_rows([said(ASKED, text)] * 8, seed=1)
     assert all(one.text.strip() and one.segments[0][:2] == (0, len(one.text)) for one in rows)
 
 
-def test_answers_are_told_from_the_same_ones_spoilt_and_refusals_are_neither() -> None:
+def test_quality_rows_contrast_answers_with_corrupted_answers_and_omit_refusals() -> None:
     samples = [
         said(ASKED, LIFE),
         said(OTHER, "Leo Brand was born in Ruhn. He is a cook."),
@@ -78,8 +76,8 @@ def test_answers_are_told_from_the_same_ones_spoilt_and_refusals_are_neither() -
     assert all(one.segments[0][:2] == (0, len(one.text)) for one in rows)
 
 
-def test_an_empty_answer_or_one_that_is_too_long_is_worth_0() -> None:
-    """A failure would let a response escape the cost of its form and its length."""
+def test_an_empty_or_too_long_answer_scores_0() -> None:
+    """A failure would spare a response the penalties on format and length."""
     asked: list[Judged] = []
 
     def lengths(rows: Sequence[Judged]) -> list[float | None]:
@@ -101,7 +99,7 @@ def test_an_empty_answer_or_one_that_is_too_long_is_worth_0() -> None:
 def classifier(
     folder: Path, outputs: int = 1, template: bool = False, pads: bool = True
 ) -> tuple[str, torch.nn.Module]:
-    """A random classifier of words, saved as transformers saves one."""
+    """A random word-level classifier, saved by transformers."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForSequenceClassification, PreTrainedTokenizerFast
 
@@ -138,7 +136,7 @@ def rows(question: Question, *texts: str) -> list[Judged]:
 
 
 @pytest.mark.parametrize(("template", "pads"), [(False, True), (True, False)])
-def test_a_named_classifier_reads_each_answer_as_if_alone(
+def test_a_named_classifier_scores_each_answer_independently_of_its_batch(
     tmp_path: Path, template: bool, pads: bool
 ) -> None:
     name, model = classifier(tmp_path / "m", template=template, pads=pads)
@@ -160,7 +158,7 @@ def test_a_named_classifier_reads_each_answer_as_if_alone(
     )
 
 
-def test_what_is_no_preference_model_is_refused(tmp_path: Path) -> None:
+def test_models_that_are_not_preference_models_are_refused(tmp_path: Path) -> None:
     name, _ = classifier(tmp_path / "two", outputs=2)
     with raises_error("has 2 outputs"):
         preference_model(name)

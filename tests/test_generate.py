@@ -1,5 +1,5 @@
-"""Generation with a random policy of two layers: order, seeds, finishes, log-probabilities, and
-what is refused.
+"""Generation with a random two-layer policy: order, seeds, finish reasons, log-probabilities and
+errors.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ def test_responses_come_in_the_order_of_questions_and_samples(policy: Policy) ->
     assert len({r.id for r in responses}) == 6
 
 
-def test_the_seed_determines_samples_and_the_random_state_stays(policy: Policy) -> None:
+def test_the_seed_determines_samples_and_the_random_state_is_unchanged(policy: Policy) -> None:
     import torch
 
     torch.manual_seed(7)
@@ -48,7 +48,7 @@ def test_the_seed_determines_samples_and_the_random_state_stays(policy: Policy) 
 
 
 @pytest.mark.parametrize(("how", "message"), examples("unusable_sampling"))
-def test_sampling_that_cannot_work_is_refused(
+def test_invalid_sampling_settings_are_refused(
     policy: Policy, how: dict[str, Any], message: str
 ) -> None:
     with raises_error(message):
@@ -56,7 +56,7 @@ def test_sampling_that_cannot_work_is_refused(
 
 
 def test_finish_and_end_token(policy: Policy) -> None:
-    stops = set(range(5, 60))  # a random policy hardly ever samples its one end token
+    stops = set(range(5, 60))  # a random policy rarely samples its only end token
     responses = generate(
         replace(policy, stop_ids=tuple(stops)), QUESTIONS, max_new_tokens=4, samples=20, seed=0
     )
@@ -129,7 +129,7 @@ def test_a_path_is_never_looked_up_on_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    check_policy_name("models/nope")  # with no such folder this may well be a model of the hub
+    check_policy_name("models/nope")  # without a folder `models`, this may be a hub model
     (tmp_path / "models").mkdir()
     for name in ("models/nope", "runs/nope"):
         with raises_error(f"no policy folder '{name}'"):
@@ -141,5 +141,5 @@ def test_a_run_with_an_adapter_is_a_policy(policy: Policy, tmp_path: Path) -> No
     (tmp_path / "policy" / "adapter_config.json").write_text("{}")
     check_policy_name(str(tmp_path))
     (tmp_path / "config.json").write_text("{")
-    check_policy_name(str(tmp_path))  # what is not needed is not read
+    check_policy_name(str(tmp_path))  # an unneeded file is not read
     check_policy_name(policy.name)

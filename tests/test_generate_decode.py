@@ -1,5 +1,5 @@
-"""Decoding with rows that leave and join, against transformers' `generate`, passes without a
-cache, and exact probabilities.
+"""Continuous batching, compared with transformers' `generate`, forward passes without a cache,
+and exact probabilities.
 """
 
 import random
@@ -49,12 +49,12 @@ HOW = Sampling(max_new_tokens=9, greedy=True, batch_size=3)
 
 @pytest.fixture(autouse=True)
 def passes_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that beginnings are shared however little it saves."""
+    """Share common prefixes even if that saves little time."""
     monkeypatch.setattr("workbench.policies.decode.PASS", 1)
 
 
 def random_model(family: str, **config: Any) -> Any:
-    """A model of two layers whose next token depends on all that went before."""
+    """A two-layer model whose next token depends on all previous tokens."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -72,7 +72,7 @@ def qwen() -> Any:
 
 
 def without_cache(model: Any, prompt: Sequence[int], stops: Sequence[int], most: int) -> list[int]:
-    """The greedy completion by a whole forward pass for each token."""
+    """The greedy completion, with a full forward pass for each token."""
     import torch
 
     said: list[int] = []
@@ -87,7 +87,7 @@ def greedy(model: Any, stops: Sequence[int], how: Sampling = HOW) -> list[list[i
 
 
 @pytest.mark.parametrize("batch_size", [pytest.param(3, marks=pytest.mark.slow), 64])
-def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: int) -> None:
+def test_greedy_answers_of_the_shipped_policy_equal_those_of_generate(batch_size: int) -> None:
     import torch
 
     tiny = bench("tiny")
@@ -105,7 +105,7 @@ def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: 
             policy.model, 0, list(map(tuple, prompts)), policy.stop_ids, how, 64
         )
     assert completions == expected
-    assert len(set(map(len, completions))) > 5  # rows did leave at different times
+    assert len(set(map(len, completions))) > 5  # rows finish at different times
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: 
     ],
 )
 @pytest.mark.parametrize("stops", [[], [3, 5, 8]])
-def test_greedy_answers_of_any_model_are_those_without_a_cache(
+def test_greedy_answers_of_any_model_equal_those_without_a_cache(
     family: str, config: dict[str, Any], stops: list[int]
 ) -> None:
     model = random_model(family, **config)
@@ -133,8 +133,8 @@ def test_greedy_answers_of_any_model_are_those_without_a_cache(
 
 
 def test_finished_rows_in_the_batch_do_not_grow() -> None:
-    """The model has positions for the longest answer and not one more; with this seed, a row
-    outstays its group.
+    """The model has just enough positions for the longest answer. With this seed, a row stays
+    longer than its group.
     """
     how = Sampling(max_new_tokens=9, seed=1, batch_size=16)
     model = random_model("gpt2", **SMALL, n_positions=7 + how.max_new_tokens - 1, n_inner=32)
@@ -150,14 +150,14 @@ def test_finished_rows_in_the_batch_do_not_grow() -> None:
     ("family", "config"),
     [
         ("mistral", {**ROTARY, "sliding_window": 3}),
-        ("bloom", SMALL),  # whose inputs are prepared in another way
+        ("bloom", SMALL),  # prepares its inputs differently
         ("mamba", {**SMALL, "state_size": 4}),  # recurrent
     ],
 )
 def test_models_with_another_cache_use_generate(family: str, config: dict[str, Any]) -> None:
     model = random_model(family, **config)
     assert plain_model(model) is None
-    # transformers' Mamba reads padding, too
+    # transformers' Mamba does not mask padding
     how = replace(HOW, batch_size=1) if family == "mamba" else HOW
     assert greedy(model, [3, 5], how) == [
         without_cache(model, prompt, [3, 5], HOW.max_new_tokens) for prompt in PROMPTS
@@ -187,8 +187,8 @@ def test_a_lora_adapter_is_decoded_and_other_adapters_use_generate() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.7, 0.8), (1.0, 0.01)])
 def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_p: float) -> None:
-    """Pairs of tokens, in two groups whose samples share their prefill; the other prompts join
-    and leave meanwhile.
+    """Pairs of tokens, in two groups that share their prefill, while other prompts join and
+    finish.
     """
     how = Sampling(max_new_tokens=2, temperature=temperature, top_p=top_p, seed=3, batch_size=100)
     groups = [PROMPTS[0]] * 3000 + [PROMPTS[2]] * 3000
@@ -221,7 +221,7 @@ def test_samples_depend_only_on_the_seed(qwen: Any) -> None:
 def test_a_token_of_probability_zero_is_never_sampled(uniform: float) -> None:
     import torch
 
-    # the last sums to a half
+    # the last row sums to 0.5
     probabilities = torch.tensor([[0, 0.5, 0, 0.5, 0], [0, 0, 1, 0, 0], [0.1] * 5])
     numbers = torch.full((3, 1), uniform, dtype=torch.float64)
     assert inverse_cdf(probabilities, numbers) == [1 if uniform < 0.5 else 3, 2, int(uniform * 5)]
@@ -236,13 +236,13 @@ def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
         token_sampler(Sampling(1))(logits * float("nan"), [0.5, 0.5])
 
 
-def test_common_beginnings_are_computed_once_if_that_saves_time(
+def test_common_prefixes_are_computed_once_if_that_saves_time(
     qwen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
 
-    # Four prompts of 7 tokens, 28 in all. The last 2 apart: 5 for the one beginning and 4 × 2; the
-    # last one: 4 × 6 + 4 × 1.
+    # Four prompts of 7 tokens, 28 in all. Tails of 2: 5 for the common prefix and 4 × 2 = 13. Tails
+    # of 1: 4 × 6 + 4 × 1.
     alike = [(5, 6, 7, 8, 9, last, last + 1) for last in range(1, 5)]
     assert tail_length(alike) == 2
     monkeypatch.setattr("workbench.policies.decode.PASS", 28 - 13)

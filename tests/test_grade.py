@@ -1,4 +1,4 @@
-"""Grading a batch: one call of the verifier, each row on its own, and replay from the row."""
+"""Grading a batch: one verifier call, independent rows, and rescoring of stored rows."""
 
 import json
 import math
@@ -33,7 +33,7 @@ BATCH = [
 ]
 
 
-def test_rows_keep_their_order_and_a_failure_its_row() -> None:
+def test_rows_keep_their_order_and_failures_stay_on_their_row() -> None:
     rows = grade([outcome()], {"ternary": ternary(), "binary": binary()})(BATCH)
     assert [row.response for row in rows] == BATCH
     assert [row.rewards["ternary"].value for row in rows] == [1.0, None, 0.0, -1.0]
@@ -42,7 +42,7 @@ def test_rows_keep_their_order_and_a_failure_its_row() -> None:
     assert error is not None and error.kind == "no_gold"
 
 
-def test_the_batch_is_verified_in_one_call_and_a_lost_row_is_noticed() -> None:
+def test_the_batch_is_verified_in_one_call_and_a_missing_row_is_an_error() -> None:
     sizes = []
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -56,8 +56,8 @@ def test_the_batch_is_verified_in_one_call_and_a_lost_row_is_noticed() -> None:
         grade([lambda batch: outcome()(batch)[1:]], {})(BATCH)
 
 
-def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
-    """An extractor without sentences leaves one if the text has no words, and else failed."""
+def test_a_row_without_sentences_counts_as_not_extracted() -> None:
+    """Without sentences from the extractor, a text with words is a failure."""
     from workbench.methods import method_configs, reward_fns
 
     pay = reward_fns(method_configs(("rlfh", "truthrl")))
@@ -79,7 +79,7 @@ def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
 
 
 @pytest.mark.parametrize("p", [math.nan, math.inf, -math.inf])
-def test_a_p_that_is_not_finite_is_a_failure_on_its_row_alone(p: float) -> None:
+def test_a_probability_that_is_not_finite_fails_only_its_own_row(p: float) -> None:
     read = Verdict("claim:0", "truth", p=p, by="reader")
     claims = Claims(((0, 5),), (Claim(0, "Vetra"),), (read,))
 
@@ -113,7 +113,7 @@ def test_rescore_replays_from_the_stored_row() -> None:
     assert rescore(stored, {"truthrl": ternary()}) == row
 
 
-def test_extraction_goes_before_verification_and_costs_add_up() -> None:
+def test_extraction_precedes_verification_and_costs_add_up() -> None:
     claim = Claim(0, "Toma Ardel was born in Vetra.", sentence=0, span=(0, 5), end=5)
     lost = Failure("extract", "parse", "not an object", "{")
     correct = Verdict("claim:0", "fact", "correct")

@@ -1,4 +1,4 @@
-"""The benchmark of growth: slopes by hand, the responses that it writes, and what it stores."""
+"""The growth benchmark: slopes by hand, generated responses, and stored results."""
 
 import math
 
@@ -17,22 +17,20 @@ def words(text: str) -> int:
 
 
 def test_slopes_by_hand() -> None:
-    """3n grows linearly, n² twice as fast in logs, what is constant not at all; 8 + 2n lies
-    between.
-    """
+    """Slopes in logs: 1 for 3n, 2 for n², 0 for a constant; between 0 and 1 for 8 + 2n."""
     values = [2, 4, 8, 16]
     costs = {1.0: [6, 12, 24, 48], 2.0: [4, 16, 64, 256], 0.0: [5, 5, 5, 5]}
     assert all(
         math.isclose(slope(values, by), expected, abs_tol=1e-12) for expected, by in costs.items()
     )
     assert 0 < slope(values, [12, 16, 24, 40]) < 1
-    assert slope([1, 4], [3, 6]) == pytest.approx(0.5)  # twice for four times
+    assert slope([1, 4], [3, 6]) == pytest.approx(0.5)  # twice the cost for four times the size
 
 
 @pytest.mark.parametrize("point", [{}, {"claims": 8, "length": 256, "prompts": 2}])
-def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[str, int]) -> None:
-    """RLFH asks for each response the claims, a verdict for each and their ratings; padding
-    claims nothing.
+def test_responses_have_the_requested_length_and_claims(point: dict[str, int]) -> None:
+    """RLFH requests the claims of each response, their verdicts and their ratings; padding has no
+    claims.
     """
     point = {**BASE, **point}
     responses = Written(people(), words, seed=1).responses(point)
@@ -43,7 +41,7 @@ def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[s
     told, claims, _ = judged(responses, words)
     assert claims == point["claims"]
     assert told["requests"] <= len(responses) * judge_requests(["fact"], point["claims"])
-    assert told["requests"] > len(responses) * (2 + point["claims"] / 2)  # few of them say the same
+    assert told["requests"] > len(responses) * (2 + point["claims"] / 2)  # few claims are equal
     other = Written(people(), words, seed=1).responses(point, turn=1)
     assert {one.text for one in other}.isdisjoint(one.text for one in responses)
 

@@ -1,6 +1,4 @@
-"""GRPO on a random model of two layers: what is learnt, what is recorded, and that a killed run
-ends like a whole one.
-"""
+"""GRPO on a random two-layer model: records, failures, checkpoints and resuming."""
 
 import gc
 import os
@@ -39,7 +37,7 @@ def test_without_a_gpu_the_plain_path_is_taken(
         run.trainee_of(policy, unsloth=True)
 
 
-def test_unsloth_compiles_where_nobody_else_can_write(
+def test_the_compile_folder_of_unsloth_is_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from workbench.training.loading import compile_folder
@@ -47,14 +45,14 @@ def test_unsloth_compiles_where_nobody_else_can_write(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = Path(compile_folder())
     assert folder.is_relative_to(tmp_path) and folder.stat().st_mode & 0o777 == 0o700
-    assert Path(compile_folder()) == folder  # what was compiled is found again
+    assert Path(compile_folder()) == folder  # compiled files are reused
 
 
 @pytest.mark.parametrize(
     ("name", "value", "shown_value"),
     [("weight_decay", 0.001, "0.001, not 0.0"), ("epsilon_high", 0.28, "0.28, not 0.2")],
 )
-def test_an_argument_that_the_trainer_changed_in_silence_is_named(
+def test_an_argument_that_the_trainer_changed_silently_is_an_error(
     policy: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -74,7 +72,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
         run.grpo(SMALL, policy, tmp_path)
 
 
-def test_unsloth_is_not_asked_for_more_positions_than_the_policy_has(policy: str) -> None:
+def test_unsloth_gets_at_most_the_positions_of_the_policy(policy: str) -> None:
     from transformers import AutoConfig
 
     from workbench.training.loading import positions
@@ -101,7 +99,7 @@ def test_every_rollout_and_step_is_recorded(grpo_run: Path) -> None:
         assert row["accuracy"] == pytest.approx(scored.count(1.0) / len(scored))
 
 
-def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
+def test_files_of_a_checkpoint_are_synced_before_it_is_marked_complete(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
@@ -124,7 +122,7 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
     ] == []
 
 
-def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
+def test_unscored_responses_are_left_out_of_the_baseline_and_get_advantage_zero(
     policy: str, tmp_path: Path
 ) -> None:
     trainer = run.trainer_of(scaled(SMALL, prompts_per_step=8), policy, tmp_path, run.grade)
@@ -141,7 +139,7 @@ def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
     assert batch["advantages"].dim() == 1
 
 
-def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path: Path) -> None:
+def test_too_many_failures_stop_the_run_and_are_recorded(policy: str, tmp_path: Path) -> None:
     frozen: list[int] = []
 
     def failing(responses: Sequence[Response]) -> list[Feedback]:
@@ -158,7 +156,7 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
         run.grpo(SMALL, policy, tmp_path, failing)
     assert raised.value.code == 4
     assert len(rows(tmp_path / "rollouts.jsonl")) == 16
-    # what was loaded is left out of garbage collection as long as a run lasts
+    # loaded objects are excluded from garbage collection during a run
     assert frozen[0] and not gc.get_freeze_count()
 
 
@@ -192,7 +190,7 @@ def test_a_question_asked_twice_in_a_step_makes_two_groups() -> None:
 
 def test_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None
-    assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None  # the same run goes on
+    assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None  # the same run continues
     with raises_error(r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"):
         open_run(tmp_path, {"seed": 2, "config": {"steps": 3}})
 
@@ -203,7 +201,7 @@ def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_resuming_under_other_versions_is_told(
+def test_resuming_with_other_versions_prints_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert open_run(tmp_path, {"seed": 1}, {"torch": "1"}) is None
@@ -251,7 +249,7 @@ def test_a_checkpoint_counts_only_with_the_metrics_of_all_its_steps(
 
 
 def record_steps(out: Path, checkpoints: Sequence[int], counts: Sequence[int]) -> None:
-    """A run's folder with complete checkpoints and so many rollouts of each step."""
+    """Write a run's folder with complete checkpoints and `counts` rollouts per step."""
     for step in checkpoints:
         folder = out / "checkpoints" / f"checkpoint-{step}"
         folder.mkdir(parents=True)
@@ -266,7 +264,7 @@ def record_steps(out: Path, checkpoints: Sequence[int], counts: Sequence[int]) -
     write(out / "rollouts.jsonl", lines)
 
 
-def test_a_run_that_lost_rollouts_goes_back_to_before_they_were_lost(tmp_path: Path) -> None:
+def test_a_run_with_lost_rollouts_resumes_from_an_earlier_checkpoint(tmp_path: Path) -> None:
     record_steps(tmp_path, [2, 4], [3, 3, 3, 1])
     assert rewind(tmp_path, 3) == (tmp_path / "checkpoints" / "checkpoint-2", 2)
     assert [row["step"] for row in rows(tmp_path / "rollouts.jsonl")] == [1] * 3 + [2] * 3
@@ -274,7 +272,7 @@ def test_a_run_that_lost_rollouts_goes_back_to_before_they_were_lost(tmp_path: P
 
 
 @pytest.mark.parametrize("counts", [[3, 2, 3, 3], [3, 4, 3, 3]])
-def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_left_alone(
+def test_a_run_without_rollouts_from_before_its_checkpoints_is_refused_and_unchanged(
     tmp_path: Path, counts: list[int]
 ) -> None:
     record_steps(tmp_path, [2, 4], counts)
@@ -286,7 +284,7 @@ def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_lef
     assert contents(tmp_path) == before
 
 
-def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:
+def test_a_duplicate_row_makes_a_step_incomplete(tmp_path: Path) -> None:
     record_steps(tmp_path, [1], [3])
     lines = (tmp_path / "rollouts.jsonl").read_text().splitlines()
     write(tmp_path / "rollouts.jsonl", [lines[0], lines[0], lines[2]])
@@ -294,9 +292,9 @@ def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:
         rewind(tmp_path, 3)
 
 
-def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_path: Path) -> None:
+def test_a_run_is_not_done_without_all_its_rollouts(policy: str, tmp_path: Path) -> None:
     def losing(responses: Sequence[Response]) -> list[Feedback]:
-        if responses[0].step == 2:  # what a copy, or another program, may have done meanwhile
+        if responses[0].step == 2:  # as another program may do during the run
             (tmp_path / "rollouts.jsonl").write_text("")
         return run.grade(responses)
 
@@ -310,7 +308,7 @@ def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_pa
 def test_unsloth_imported_after_trl_is_refused(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unsloth replaces `trl.GRPOTrainer`; a class made before that has the loss of plain TRL."""
+    """Unsloth replaces `trl.GRPOTrainer`; a class defined earlier has plain TRL's loss."""
     from workbench.training.grpo_step import RolloutTrainer
 
     trainee = replace(run.trainee_of(policy), path="unsloth")

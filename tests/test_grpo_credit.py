@@ -1,6 +1,4 @@
-"""Credit on tokens in GRPO: which number reaches which token, what is masked, what is recorded,
-and what equals plain TRL.
-"""
+"""Token-level credit in GRPO: advantages, masks, records, and equality with plain TRL."""
 
 import os
 import statistics
@@ -92,7 +90,7 @@ def test_only_groups_with_equal_rewards_are_sampled_again(
     config = scaled(CONFIG, advantages="group", redraws=redraws)
     trainer = run.trainer_of(config, policy, tmp_path, grade)
     batch = run.batch_of(trainer)
-    # one grading for each try, until there is signal, and one of what is trained on
+    # one grading per try until there is a signal, and one of the final batch
     assert len(graded) == {0: 1, 1: 2, 3: 4}[redraws]
     ids = [[feedback.response.token_ids for feedback in rows] for rows in graded]
     assert all(rows[:4] == ids[0][:4] and rows[8:] == ids[0][8:] for rows in ids)
@@ -105,15 +103,15 @@ def test_only_groups_with_equal_rewards_are_sampled_again(
 
 
 @pytest.mark.parametrize("size", [None, 4])
-def test_log_probabilities_in_chunks_are_those_of_all_logits(
+def test_chunked_log_probabilities_equal_those_of_all_logits(
     size: int | None, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
     from trl.trainer import grpo_trainer, utils
 
-    assert utils._CHUNKED_LOGPROB_TOKEN_CHUNK_SIZE == 2048  # as the plan assumes
+    assert utils._CHUNKED_LOGPROB_TOKEN_CHUNK_SIZE == 2048  # assumed by `workbench plan`
     assert grpo_trainer._CHUNKED_LOGPROB_CHUNK_SIZE == 8192
-    monkeypatch.setattr(grpo_trainer, "_CHUNKED_LOGPROB_CHUNK_SIZE", 16)  # of the vocabulary
+    monkeypatch.setattr(grpo_trainer, "_CHUNKED_LOGPROB_CHUNK_SIZE", 16)  # vocabulary entries
     trainer = run.trainer_of(scaled(CONFIG, temperature=0.7), policy, tmp_path, all_scored)
     batch, rows = run.batch_of(trainer), []
     batch["completion_mask"][::2, 3:] = 0  # shorter responses
@@ -143,7 +141,7 @@ def test_log_probabilities_in_chunks_are_those_of_all_logits(
     assert max(rows) == (size or len(ids))
 
 
-def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
+def test_a_response_without_a_reward_adds_no_loss_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 
     trainer = run.trainer_of(
@@ -164,7 +162,7 @@ def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_p
     )
 
 
-def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_on(
+def test_masked_truncated_responses_are_left_out_of_the_baseline(
     policy: str, tmp_path: Path
 ) -> None:
     def cut(responses: Sequence[Response]) -> list[Feedback]:
@@ -180,7 +178,7 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
     )
     trainer = run.trainer_of(config, policy, tmp_path, cut)
     with_eos = trainer.processing_class.eos_token_id
-    trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # ends often enough
+    trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # more responses end
     batch = run.batch_of(trainer)
     finished = [response.finish == "stop" for response in trainer.responses]
     assert any(finished) and not all(finished)
@@ -195,7 +193,7 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
 
 
 @pytest.mark.slow
-def test_one_number_a_response_by_token_is_plain_grpo(
+def test_equal_advantages_on_all_tokens_are_plain_grpo(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five steps: rewards, losses, gradients and weights, with TRL's own advantages and with
@@ -213,7 +211,7 @@ def test_one_number_a_response_by_token_is_plain_grpo(
     assert largest_difference(tmp_path / "plain", tmp_path / "tokens") < 1e-5
 
 
-def test_small_micro_batches_sum_to_the_large_one(policy: str, tmp_path: Path) -> None:
+def test_small_micro_batches_give_the_update_of_a_large_one(policy: str, tmp_path: Path) -> None:
     config = scaled(CONFIG, loss_type="dapo", steps=1, prompts_per_step=16)
     for micro in (8, 64):
         run.grpo(scaled(config, micro_batch=micro), policy, tmp_path / str(micro), by_token)
@@ -225,7 +223,7 @@ def test_small_micro_batches_sum_to_the_large_one(policy: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
+def test_ratios_start_at_one_and_change_when_responses_are_reused(
     policy: str, tmp_path: Path
 ) -> None:
     config = scaled(CONFIG, beta=0.01, advantages="process")
@@ -240,7 +238,7 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
     assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)
     once = [row.response for row in iter_feedback(tmp_path / "once")]
     assert all(ratio == 1 for response in once for ratio in response.ratios)
-    # the first step is sampled from the start: log-probabilities are those from before any update
+    # the initial policy samples the first step: its log-probabilities precede any update
     for one, two in zip(once[:16], rows[:16], strict=True):
         assert one.token_ids == two.response.token_ids
         assert one.logprobs == pytest.approx(two.response.logprobs, abs=1e-5)
@@ -248,7 +246,7 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
     assert (tmp_path / "twice" / "checkpoints" / "checkpoint-4").is_dir()
 
 
-def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> None:
+def test_inputs_of_the_loss_are_recorded(policy: str, tmp_path: Path) -> None:
     run.grpo(scaled(CONFIG, beta=0.01), policy, tmp_path, by_token)
     rows = list(iter_feedback(tmp_path))
     groups = [rows[at : at + 4] for at in range(0, 32, 4)]
@@ -288,7 +286,7 @@ def test_advantages_and_log_probabilities_are_shifted_as_unsloth_shifts_its_mask
         "completion_ids": torch.zeros(2, 3),
     }
     assert left_aligned(batch).tolist() == [[1, 2, 0, 0, 0], [0, 3, 4, 5, 0]]
-    # among prompts of which one had three tokens of padding
+    # in a batch with a prompt that had three padding tokens
     noted_BT = torch.tensor([[9.0, -1, -2, -3, 9, 9], [9, 9, -4, -5, -6, 9]])
     scored = {**batch, "ref_per_token_logps": noted_BT}
     assert left_aligned(scored).tolist() == [[0, 1, 2, 0, 0, 0], [0, 0, 3, 4, 5, 0]]
@@ -299,8 +297,8 @@ def test_advantages_and_log_probabilities_are_shifted_as_unsloth_shifts_its_mask
 
 @pytest.mark.slow
 def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> None:
-    """Three groups of four on two processes of six responses each: the weights of one process
-    with all twelve.
+    """Three groups of four: two processes with six responses each give the weights of one process
+    with twelve.
     """
     port = 29500 + os.getpid() % 2000
     for count in (1, 2):

@@ -1,6 +1,4 @@
-"""The rollouts of a TRL trainer by our engine: their distribution, how they line up, and what of
-its settings is honoured.
-"""
+"""Rollouts that our engine generates for a TRL trainer: their distribution and their seed."""
 
 from collections import Counter
 from typing import Any
@@ -17,7 +15,7 @@ CONFIG = scaled(run.SHORT, steps=6, temperature=0.9, top_p=0.6, max_new_tokens=3
 
 @pytest.fixture(scope="module")
 def trainer(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A trainer whose adapter is no identity."""
+    """A trainer whose adapter is not the identity."""
     trainer = run.trainer_of(CONFIG, policy, tmp_path_factory.mktemp("run"), run.grade)
     run.perturb(trainer.model)
     return trainer

@@ -1,6 +1,4 @@
-"""GRPO as KnowRL writes it (arXiv 2506.19807): the ratio of a whole response, and a bonus for
-entropy.
-"""
+"""KnowRL's GRPO (arXiv 2506.19807): the ratio of a whole response, and an entropy bonus."""
 
 import math
 import sys
@@ -32,11 +30,10 @@ CONFIG = scaled(run.SHORT, beta=0.0, importance_sampling="trajectory")
 def trainer_and_batch(
     config: GRPO, policy: str, out: Path, old_shift: float = 0.0
 ) -> tuple[Any, dict[str, Any]]:
-    """A trainer that stands away from where it sampled, and a batch of it in which every other
-    response lost its last tokens.
+    """A trainer whose policy changed after sampling, and its batch, in which every other response
+    lost its last tokens.
 
-    `old_shift` is what the old log-probabilities of a response's tokens lie above and below the
-    present ones, in turn.
+    The old log-probabilities are lower by `old_shift` times 1, −1, .1 or −.1, in turn.
     """
     import torch
 
@@ -54,8 +51,8 @@ def trainer_and_batch(
 
 
 def forward(trainer: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
-    """Log-probabilities and entropies of the completions' tokens, (B, T), from nothing but the
-    model's logits.
+    """Log-probabilities and entropies of the completions' tokens, (B, T), computed from
+    the model's logits.
     """
     import torch
 
@@ -84,9 +81,7 @@ def assert_close(found: Sequence[Any], expected: Sequence[Any]) -> None:
 
 
 def test_a_ratio_of_the_whole_response_by_hand() -> None:
-    """Two tokens that are e^.5 and e^-.2 times as likely as they were make a response that is
-    e^.3 times as likely.
-    """
+    """Two tokens with the ratios e^.5 and e^-.2 give a response with the ratio e^.3."""
     import torch
 
     logprobs_BT = torch.tensor([[-1.0, -2.0, -9.0], [-1.0, -1.0, -1.0]], requires_grad=True)
@@ -107,11 +102,11 @@ def test_a_ratio_of_the_whole_response_by_hand() -> None:
 @pytest.mark.parametrize(
     ("shift", "clipped"), [(0.02, (0, 4)), (0.3, (3, 12))], ids=["within the clip", "beyond it"]
 )
-def test_the_loss_is_the_papers(
+def test_the_loss_equals_that_of_the_paper(
     shift: float, clipped: tuple[int, int], policy: str, tmp_path: Path
 ) -> None:
-    """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H, its value and its gradient, from the
-    model's logits; with our bound: ϱ is at most 3."""
+    """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H: value and gradient from the model's
+    logits. Our bound: ϱ is at most 3."""
     import torch
 
     config = scaled(CONFIG, beta=0.3, entropy=0.07, iterations=2)
@@ -119,13 +114,13 @@ def test_the_loss_is_the_papers(
     stored_BT = batch["old_per_token_logps"].clone()
     found = trainer._compute_loss(trainer.model, batch)
     found_gradients = gradients(trainer, found)
-    assert torch.equal(batch["old_per_token_logps"], stored_BT)  # which the next iteration needs
+    assert torch.equal(batch["old_per_token_logps"], stored_BT)  # the next iteration needs it
 
     logprobs_BT, entropies_BT = forward(trainer, batch)
     mask_BT, advantages_B = batch["completion_mask"], batch["advantages"]
     ratio_B = ((logprobs_BT - stored_BT) * mask_BT).sum(1).exp()
     bounded_B = ratio_B.clamp(0.8, 1.2)
-    # where the smaller one of the two is the unclipped one
+    # where the unclipped term is the smaller one
     far_B = (ratio_B > 3) & (advantages_B < 0)
     assert bool(far_B.any()) is (shift == 0.3)
     taken_B = torch.min(ratio_B.clamp(max=3.0) * advantages_B, bounded_B * advantages_B)
@@ -139,10 +134,8 @@ def test_the_loss_is_the_papers(
     assert_close(found_gradients, gradients(trainer, expected))
 
 
-def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has changed TRL's trainer for the whole process, also for a model that is none of its
-    own.
-    """
+def test_unsloth_that_is_already_imported_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unsloth patches TRL's trainer for the whole process, also for models that it did not load."""
     token = scaled(CONFIG, importance_sampling="token")
     grade_nothing: Any = list
     stages = [
@@ -157,12 +150,10 @@ def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
+def test_unsloth_is_not_imported_for_plain_stages(
     plain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A module of its name stands for it, and nothing is trained: only what is imported is
-    looked at.
-    """
+    """An empty module replaces Unsloth, and nothing is trained: only imports are checked."""
     place, out = make_bench(tmp_path / "policy"), tmp_path / "run"
     (tmp_path / "unsloth.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
@@ -170,7 +161,7 @@ def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
     monkeypatch.setenv("UNSLOTH_DISABLE_STATISTICS", "1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    for name in ("trl", "unsloth"):  # which are put back afterwards
+    for name in ("trl", "unsloth"):  # restored afterwards
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
         monkeypatch.delitem(sys.modules, name)
     out.mkdir()
@@ -182,7 +173,7 @@ def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
     assert ("unsloth" in sys.modules) is not plain
 
 
-def test_another_loss_than_ours_is_an_error_at_the_first_step(
+def test_a_patched_loss_is_an_error_at_the_first_step(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def patched(self: Any, model: Any, inputs: dict[str, Any], *_: Any, **__: Any) -> Any:
@@ -205,7 +196,9 @@ def test_another_loss_than_ours_is_an_error_at_the_first_step(
     ],
     ids=lambda setting: next(iter(setting)),
 )
-def test_settings_that_unsloths_trainer_would_ignore_train_without_it(setting: JsonObject) -> None:
+def test_settings_that_unsloths_trainer_would_ignore_train_without_unsloth(
+    setting: JsonObject,
+) -> None:
     token = scaled(CONFIG, importance_sampling="token")
     assert choose_unsloth(token, None) is None
     assert choose_unsloth(scaled(token, **setting), None) is False
@@ -213,7 +206,7 @@ def test_settings_that_unsloths_trainer_would_ignore_train_without_it(setting: J
         choose_unsloth(scaled(token, **setting), True)
 
 
-def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
+def test_several_processes_train_without_unsloth_and_need_divisible_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")

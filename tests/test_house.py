@@ -18,7 +18,7 @@ HEAVY = tuple(
     "torch transformers trl peft accelerate datasets sentence_transformers gradio plotly lancedb"
     " aiohttp httpx numpy pandas".split()
 )
-# left by use, as runs/ is; hidden folders other than .ci are not ours either
+# created by use, like runs/; hidden folders other than .ci are skipped, too
 NOT_OURS = {"build", "dist", "__pycache__"}
 
 # Written in two pieces, so that this file passes its own test.
@@ -29,8 +29,8 @@ REGISTRY = re.compile(
 
 
 def files(*patterns: str) -> Iterator[Path]:
-    """What git would track, without asking git: an unpacked source archive passes the same
-    tests.
+    """Files that git would track, found without git, so that the tests also pass in a source
+    archive.
     """
     for folder, folders, names in os.walk(ROOT):
         hidden = {name for name in folders if name.startswith(".") and name != ".ci"}
@@ -91,7 +91,7 @@ def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
     ] == []
 
 
-def test_the_tests_that_security_names_are_there() -> None:
+def test_the_tests_named_in_security_md_exist() -> None:
     named = set(re.findall(r"`(tests/\w+\.py)`", (ROOT / "SECURITY.md").read_text()))
     assert len(named) > 10 and {name for name in named if not (ROOT / name).exists()} == set()
 
@@ -110,9 +110,7 @@ def packages() -> list[str]:
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Every module of the library by name, but for the package itself, which fetches what it
-    offers when that is asked for.
-    """
+    """The library's modules by name, except the package itself, which imports lazily."""
     paths = [path for path in files("*.py") if path.is_relative_to(ROOT / "workbench")]
     named = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -124,7 +122,7 @@ def modules() -> dict[str, ast.Module]:
 
 
 def imported(tree: ast.AST, known: Set[str]) -> Iterator[str]:
-    """The modules of the library that a piece of code imports, wherever in it."""
+    """The library's modules that this code imports, at any level."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
@@ -155,7 +153,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 
 
 def test_the_pipeline_loads_few_files() -> None:
-    """A trainer that brings its own checks needs the pipeline and nothing else."""
+    """A trainer that brings its own checks needs only the pipeline."""
     probe = (
         "import sys, workbench.pipeline; print(sum(n.startswith('workbench') for n in sys.modules))"
     )

@@ -1,4 +1,4 @@
-"""Names on the hub, against a server on loopback that knows one model."""
+"""Names on the hub, with a local server that has one model and one data set."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +19,12 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 def asked(hub: Hub) -> list[str]:
-    """The requests about repositories; the client sends its own as well."""
+    """The requests about repositories, without other requests of the client."""
     return [one for one in hub.asked if "ada" in one]
 
 
 class Loader:
-    """As a library's: from the hub alone, unless it is told that the files are here."""
+    """Like a library's loader: it uses the hub unless `local_files_only` is set."""
 
     def __init__(self, *here: str) -> None:
         self.here, self.calls = here, 0
@@ -39,13 +39,13 @@ class Loader:
         return name, size
 
 
-def test_what_is_on_the_disk_is_not_asked_for(hub: Hub, tmp_path: Path) -> None:
+def test_local_files_need_no_request(hub: Hub, tmp_path: Path) -> None:
     assert from_disk_or_hub(Loader("ada/kern"), "ada/kern", size=3) == ("ada/kern", 3)
     assert from_disk_or_hub(Loader(), str(tmp_path)) == (str(tmp_path), 1)
     assert asked(hub) == []
 
 
-def test_a_known_name_is_asked_for_once_and_loaded(hub: Hub) -> None:
+def test_a_known_name_is_requested_once_and_loaded(hub: Hub) -> None:
     loader = Loader()
     assert from_disk_or_hub(loader, "ada/kern", size=2) == ("ada/kern", 2)
     assert (loader.calls, len(asked(hub))) == (2, 1)
@@ -53,7 +53,7 @@ def test_a_known_name_is_asked_for_once_and_loaded(hub: Hub) -> None:
     assert asked(hub)[-1] == "GET /api/datasets/ada/facts"
 
 
-def test_what_is_wrong_with_a_model_that_is_here_is_told_as_it_is(
+def test_errors_of_a_local_model_are_raised_unchanged(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import constants
@@ -77,7 +77,7 @@ def test_what_is_wrong_with_a_model_that_is_here_is_told_as_it_is(
     assert asked(hub) == []
 
 
-def test_an_unknown_name_or_a_hub_out_of_reach_is_one_line(
+def test_an_unknown_name_or_an_unreachable_hub_is_a_one_line_error(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import constants
@@ -87,7 +87,7 @@ def test_an_unknown_name_or_a_hub_out_of_reach_is_one_line(
         from_disk_or_hub(loader, "ada/nobody")
     assert "\n" not in str(caught.value) and loader.calls == 1 and len(asked(hub)) == 1
     with pytest.raises(OSError):
-        reach("dataset", "ada/kern")  # a model is no data set
+        reach("dataset", "ada/kern")  # a model, not a data set
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(OSError, match="not on this machine"):
         reach("model", "ada/kern")

@@ -1,5 +1,5 @@
-"""The benchmark against people's labels: readers and arithmetic on rows written here, and on
-slices where there are any.
+"""The human-label benchmark: readers and statistics on hand-written rows, and on slices of real
+data if available.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def test_interval_resamples_whole_groups() -> None:
     by_row = stats.interval(lambda w: stats.accuracy(right, w), list(range(100)), 0)
     by_half = stats.interval(lambda w: stats.accuracy(right, w), ["a"] * 50 + ["b"] * 50, 0)
     assert by_row["value"] == by_half["value"] == 0.5
-    # two groups: all of one, or all of the other
+    # a resample of two groups may contain only one of them
     assert (by_half["low"], by_half["high"]) == (0.0, 1.0)
     assert 0.35 < (by_row["low"] or 0) < 0.5 < (by_row["high"] or 0) < 0.65
 
@@ -62,7 +62,7 @@ def test_wilson_interval_at_zero_is_not_empty() -> None:
 def test_claims_are_matched_one_to_one_best_first() -> None:
     ours = [Counter("ada was born in london".split()), Counter("ada was born".split())]
     theirs = [Counter("ada was born in london".split())]
-    # the second one's F1 is .75, but the fact is taken
+    # the second claim's F1 is .75, but the fact is already matched
     assert claims.pairs(ours, theirs, 0.6) == {0: 0}
     assert (
         claims.pairs(ours[1:], theirs, 0.6) == {0: 0} and claims.pairs(ours[1:], theirs, 0.8) == {}
@@ -91,9 +91,7 @@ def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
 
 
 class Says:
-    """Calls a claim correct that its evidence holds whole; nothing else of a verifier is needed
-    here.
-    """
+    """A verifier that labels a claim correct if it equals one of its evidence texts."""
 
     settings = Settings()
 
@@ -111,9 +109,9 @@ def half(group: str) -> int:
     return int(group[0])
 
 
-def test_a_claim_of_the_tuned_half_of_any_set_is_not_kept_aside() -> None:
-    """In "one" it stands in both halves, by its words, and in "two" in the second half alone;
-    "three" has nothing else.
+def test_claims_of_any_tuned_half_are_left_out_of_the_held_out_halves() -> None:
+    """The repeated claim is in both halves of "one", in the second half of "two", and the only
+    claim of "three".
     """
     seen, new = (
         verdicts.Pair("Ada wrote.", ("a",), 0, "0"),
@@ -128,7 +126,7 @@ def test_a_claim_of_the_tuned_half_of_any_set_is_not_kept_aside() -> None:
         for name, one in found.items()
     } == {"one": ([seen], [], 1), "two": ([], [new, new], 1), "three": ([], [], 1)}
     cut = verdicts.halves({"one": [new, seen], "two": [again]}, half, limit=1)
-    # what is not measured was seen all the same
+    # claims beyond the limit also count as seen
     assert cut["two"].left_out == 1 and cut["one"].pairs["tuned on"] == []
 
 
@@ -179,7 +177,7 @@ def test_slices_are_in_the_form_the_readers_expect(slices: Path) -> None:
     assert len(answers.efficientqa(slices)) > 500
 
 
-def test_the_pages_say_how_far_claims_by_rules_are_to_be_trusted() -> None:
+def test_docs_numbers_has_the_stored_rates_of_claims_by_rules() -> None:
     """The rates of the draws in docs/numbers.md are those of the stored results."""
     draws = read_json(ROOT / "benchmarks/results/human_labels.json")["faithful"]["kept aside"][
         "draws"

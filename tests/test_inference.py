@@ -48,8 +48,8 @@ def by_labels(responses: Sequence[Response]) -> list[Feedback]:
 
 
 def test_best_of_n_takes_the_largest_share_of_supported_claims() -> None:
-    """Shares 1/2, 2/3, 1/3 and none: the second. Of 1/2 and 1/2 the first. Without a claim: the
-    first.
+    """a: the second of the shares 1/2, 2/3, 1/3 and none. b: the first of 1/2 and 1/2. c: the
+    first, as no sample has claims.
     """
     drawn = [
         *samples("a", ["cw", "ccw", "cww", "-"]),
@@ -59,8 +59,8 @@ def test_best_of_n_takes_the_largest_share_of_supported_claims() -> None:
     assert texts(best_of_n(drawn, by_labels)) == ["ccw", "cw", "-"]
 
 
-def test_a_sample_without_claims_is_no_failure_of_a_collection() -> None:
-    """A policy that declines often could not be trained by FactTune-FS otherwise."""
+def test_a_sample_without_claims_is_not_a_failure() -> None:
+    """Otherwise FactTune-FS could not train a policy that often abstains."""
     refusal, wrong = by_labels([one.response for one in samples("a", ["", "w"])])
     assert refusal.rewards["score"].value is None and wrong.rewards["score"].value == 0
     assert ungraded(refusal, "score") is None and ungraded(wrong, "score") is None
@@ -141,7 +141,7 @@ def test_an_evaluation_reports_the_baseline_and_stores_its_answers(
         assert report["inferred"]["abstention"]["value"] > 0
 
 
-def test_a_choice_needs_samples(tmp_path: Path) -> None:
+def test_best_of_n_needs_several_samples(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="samples is 1: inference=best_of_n chooses"):
         evaluate_policy("sft", "test", make_bench(tmp_path), samples=1, inference="best_of_n")
 

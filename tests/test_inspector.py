@@ -219,7 +219,7 @@ def test_settings_find_the_runs_folder(runs, tmp_path):
         settings(inside, tmp_path, 0)
     with raises_error("no run"):
         settings(tmp_path / "none", tmp_path, 0)
-    with raises_error(f"inside the runs folder '{runs.root}'"):  # the folder of all runs is no run
+    with raises_error(f"inside the runs folder '{runs.root}'"):  # not a run
         settings(runs.root, runs.root, 0)
 
 
@@ -270,7 +270,7 @@ def test_what_if_by_hand():
     assert merged[-1] == pytest.approx(1.65509, abs=1e-5) and not any(merged[:-1])
 
 
-def test_what_if_refuses_in_one_line():
+def test_what_if_errors_are_one_line():
     for changes in examples("what_if_errors"):
         found = asked(**changes)
         assert set(found) == {"error"} and "\n" not in found["error"], changes

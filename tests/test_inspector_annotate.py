@@ -44,14 +44,14 @@ def test_every_claim_is_offered_once(tmp_path: Path) -> None:
         told = asked(runs, order="recorded", given={"place": claim["place"], "label": "correct"})
         assert told["done"] == len(seen)
     assert seen == [(f"tarven/1/{sample}", claim) for sample in (0, 3) for claim in range(4)]
-    # The judge: correct, correct, wrong, hedged_correct; and of the other answer correct, correct,
-    # correct, hedged_correct.
+    # The judge's labels: correct, correct, wrong, hedged_correct; for the other answer correct,
+    # correct, correct, hedged_correct.
     assert (told["agreement"]["n"], told["agreement"]["accuracy"]) == (8, 0.625)
     rows = list(iter_feedback(tmp_path / "annotations" / "run"))
     assert [row.response.id for row in rows] == ["tarven/1/0", "tarven/1/3"] and all(
         len(row.verdicts) == 4 for row in rows
     )
-    # as `workbench agree` does
+    # equal to `workbench agree`
     compared = agreement(tmp_path / "annotations" / "run", tmp_path / "run")
     assert compared["claims"]["accuracy"] == 0.625 and compared["excluded"]["unreadable"] == 0
 
@@ -100,7 +100,7 @@ def test_a_label_is_changed_and_removed(tmp_path: Path) -> None:
     given(runs, place, None)  # a claim without a label
 
 
-def test_a_file_and_a_folder_of_one_name_have_labels_of_their_own(tmp_path: Path) -> None:
+def test_a_file_and_a_folder_with_the_same_name_have_separate_labels(tmp_path: Path) -> None:
     record(tmp_path / "run")
     rows = (tmp_path / "run" / "rollouts.jsonl").read_text()
     (tmp_path / "run.jsonl").write_text(rows.replace("Tarven", "Terven"))

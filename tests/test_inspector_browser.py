@@ -118,7 +118,7 @@ def test_runs_show_curves_and_rollouts(page, shots):
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
-    # the labels that another test has stored
+    # labels stored by another test
     trained = [name for name in names if name != "annotations"]
     assert trained[0] == "hostile" and trained[-1] == RUN  # newest first
     choose_run(page, RUN)
@@ -131,7 +131,7 @@ def test_runs_show_curves_and_rollouts(page, shots):
     now = dict(zip(titles, page.locator(".wb-chart .wb-values").all_inner_texts(), strict=True))
     shown = ("Reward", "Accuracy", "Claims not placed", "Rows not scored")
     assert [now[title] for title in shown] == ["0.300", "50.0%", "0%", "25.0%"]
-    # RLFH and FoRAG, whose segments go by the label too, rank these rollouts
+    # RLFH and FoRAG rank these rollouts: both use the labels
     assert page.locator(".wb-disagreement").count() == 1
     page.get_by_label("draw logged").check()
     page.wait_for_selector(".wb-line-1")
@@ -158,7 +158,7 @@ def test_runs_show_curves_and_rollouts(page, shots):
     rows.first.click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/3'")
     assert page.locator("#inspect-view .tv-big").is_visible() and big(page) == "+4.66"
-    # the second best of the list, not the next of the file
+    # the next row of the list, not of the file
     page.get_by_role("button", name="Next", exact=True).click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/2'")
     page.get_by_text("2 of 4 in the list").wait_for()

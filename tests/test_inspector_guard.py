@@ -142,7 +142,7 @@ def test_embedding_is_refused_and_links_are_allowed() -> None:
         assert ask({"host": OWN, "sec-fetch-site": site})[0] == 403
         followed = {"host": OWN, "sec-fetch-site": site, "sec-fetch-dest": "document"}
         assert ask(followed)[0] == 200
-        # a form that was sent off
+        # a submitted form
         assert ask({**JSON, **followed}, "POST", "/gradio_api/queue/join")[0] == 403
     for site in ("same-origin", "none"):
         assert ask({"host": OWN, "sec-fetch-site": site, "sec-fetch-dest": "empty"})[0] == 200

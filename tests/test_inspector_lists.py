@@ -39,7 +39,7 @@ def test_a_scored_file_opens_like_a_run(tmp_path: Path) -> None:
 QUEUED = dict(examples("queued_runs"))
 
 
-def test_runs_of_a_queue_are_named_by_what_differs() -> None:
+def test_runs_of_a_queue_are_named_by_the_settings_that_differ() -> None:
     assert list(labels(QUEUED).values()) == [
         "rlfh alpha=1 ppo.lr=2 seed 1",
         "rlfh alpha=2 ppo.lr=2 seed 1",

@@ -38,8 +38,8 @@ OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
 
 
 def record_logged(folder: Path) -> Path:
-    """Two steps of two prompts with two completions each, as TRL logs them; the second step is
-    twice as good.
+    """Write two steps of two prompts with two completions each, in TRL's format; the second step
+    has twice the accuracy.
     """
     rows = [
         {
@@ -97,7 +97,7 @@ def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
     key = json.loads(show(opened))["key"]
     again = what_if({"key": key})["view"]["methods"]
     assert again["klcf"]["value"] is None and again["truthrl"]["value"] == 1.0
-    # Without the terms that need verdicts, only the form is checked; a stored reward stays.
+    # Without the terms that need verdicts, only the format is scored; a stored reward is kept.
     form = what_if({"key": key, "settings": {"klcf": {"w_check": 0}}})["view"]["methods"]["klcf"]
     assert form["value"] is None and "the truth of its claims" in form["error"]["message"]
     record_untagged(tmp_path / "asked", "klcf")
@@ -112,7 +112,7 @@ def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     )
     found = listed(tmp_path, step=2, order="highest")
     assert found["methods"] == [] and found["logged"] == ["trl:accuracy", "trl:format"]
-    # by accuracy + format
+    # sorted by accuracy + format
     assert [row["values"]["trl:accuracy"] for row in found["rows"]] == [2, 2, 0, 0]
     assert [row["disagreement"] for row in found["rows"]] == [None] * 4
     opened = open_row(runs, "run", found["rows"][0]["id"])
@@ -172,10 +172,10 @@ def ids(root: Path, **query: Any) -> list[str]:
 
 def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
-    # of all steps, by reward
+    # all steps, sorted by reward
     assert ids(tmp_path) == "r3 r1 r6 r0 r4 r7 r5 r2".split()
     assert ids(tmp_path, step=2, order="highest") == ["r5", "r7", "r4", "r6"]
-    # the question's text, whatever its case
+    # the question's text, ignoring case
     assert ids(tmp_path, text="es?") == ["r3", "r1", "r7", "r5"]
     assert ids(tmp_path, text="<B>ärger") == ["r5"]
     assert (
@@ -243,7 +243,7 @@ def test_next_and_previous_follow_the_list(tmp_path: Path) -> None:
     assert seen[0][1].startswith("2 of 4 in the list")
     assert "end of the list" in step_row(runs, 1, "run", place, came)[2]
     assert step_row(runs, -1, "run", place, came)[0] == 2
-    for other in (None, {"run": "other"}):  # by file
+    for other in (None, {"run": "other"}):  # in file order
         assert json.loads(step_row(runs, 1, "run", 1, other)[1])["id"] == "r1"
 
 
@@ -267,10 +267,10 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
         "old",
     ] and "config.json is damaged" in page[2]["broken"]
     keys = ("method", "seed", "status", "steps", "last", "evaluation")
-    # the evaluation, and not the step whose sampled rollouts have the highest reward
+    # the evaluation, not the step with the highest reward
     evaluation = {"metric": "truthfulness", "before": None, "after": 0.5}
     assert [page[1][key] for key in keys] == ["truthrl", 20, "done", 3, 0.25, evaluation]
-    # The rows of the other: (3 + 1 + 7 + 0) / 4 and (4 + 6 + 2 + 5) / 4.
+    # Mean rewards of the other run: (3 + 1 + 7 + 0) / 4 and (4 + 6 + 2 + 5) / 4.
     assert [page[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, None]
 
 
@@ -365,17 +365,17 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     assert (page["steps"], page["step"]) == ([1, 2, 3], 3)
     assert (page["first"]["id"], page["second"]["id"]) == ("tarven/1/0", "tarven/3/0")
     assert [same for same, _, _ in page["pieces"]] == [True] and page["by"] == "words"
-    # Rewards 1.66, 2.66, 4.16, 4.66: deviations −1.625, … as by hand elsewhere, over 1.3769.
+    # Rewards 1.66, 2.66, 4.16, 4.66: the first deviates by −1.625; the std is 1.377.
     first = page["first"]["group"][0]
     assert first["open"] and first["advantages"]["rlfh"]["group"] == pytest.approx(
         -1.625 / 1.3770, abs=1e-3
     )
-    for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not itself
+    for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not the row itself
         assert with_query({"step": step, "id": key})["second"]["id"] == key
     unknown = {"run": "../two", "step": {}, "id": 7}
     assert with_query(unknown)["second"]["id"] == "tarven/3/0"
     elsewhere = with_query({"run": "two"})
-    # by its text, not by its id
+    # matched by text, not by id
     assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")
     assert elsewhere["pieces"][-1][2].endswith("\ufffd") and json.loads(as_json(elsewhere))
     missing = with_query({"run": "none"})

@@ -1,5 +1,5 @@
-"""An endpoint's address and its secrets: which key goes where, and that none comes back in a
-message or a file.
+"""An endpoint's address and its secrets: which key is sent where, and that messages and files
+contain no key.
 """
 
 import base64
@@ -33,7 +33,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def score(tmp_path: Path, cli: Any) -> Any:
-    """`workbench score`: options -> the exit code, and all that it prints and writes."""
+    """Run `workbench score`: options -> the exit code, and all printed and written text."""
     rows = [{"id": "a", "question": "Who?", "response": "<answer>Ada.</answer>", "answers": ["Bo"]}]
     files = ("--in", write(tmp_path / "in.jsonl", rows), "--out", tmp_path / "out" / "f.jsonl")
 
@@ -47,7 +47,7 @@ def score(tmp_path: Path, cli: Any) -> Any:
 
 
 def spellings(key: str) -> list[str]:
-    """The key as a server may repeat it: escaped for JSON, a URL or a page."""
+    """The key as a server may repeat it: escaped for JSON, a URL or HTML."""
     escaped = "".join(f"\\u{ord(c):04x}" for c in key)
     quoted = "".join(f"%{ord(c):02X}" for c in key)
     pages = ("".join(f"&#{ord(c)};" for c in key), "".join(f"&#x{ord(c):x};" for c in key))
@@ -87,7 +87,7 @@ def test_a_malformed_response_shows_no_key() -> None:
     assert reply.error and KEY not in repr(reply) and "\x1b" not in reply.error.message
 
 
-ADDRESSES = {  # what is given: where it is asked
+ADDRESSES = {  # given URL: requested URL
     "https://h.example/openai/x?api-version=1": (
         "https://h.example/openai/x/chat/completions?api-version=1"
     ),
@@ -104,7 +104,7 @@ ADDRESSES = {  # what is given: where it is asked
 
 
 @pytest.mark.parametrize(("given_url", "asked"), ADDRESSES.items())
-def test_an_address_keeps_no_login(given_url: str, asked: str) -> None:
+def test_an_address_does_not_keep_a_login(given_url: str, asked: str) -> None:
     found = address(given_url)
     assert (
         found.url == asked
@@ -114,7 +114,7 @@ def test_an_address_keeps_no_login(given_url: str, asked: str) -> None:
     )
 
 
-def test_a_login_is_sent_as_it_is_meant() -> None:
+def test_a_percent_encoded_login_is_decoded() -> None:
     sent = address("https://ada%40lab:p%2Fw%3A@judge.example").headers["Authorization"]
     assert base64.b64decode(sent.removeprefix("Basic ")) == b"ada@lab:p/w:"
     with pytest.raises(WorkbenchError, match="both a key and a user"):
@@ -129,7 +129,7 @@ SECRET = st.text(st.sampled_from("SECRT%:/?#[]@ .") | st.characters(codec="utf-8
     st.sampled_from(["http://", "https://", "ftp://", "", "//", "HTTP://"]),
     st.sampled_from(["h", "h:1/v1", "[::1]", "h:p"]),
 )
-def test_no_message_shows_what_stands_before_the_host(secret: str, scheme: str, host: str) -> None:
+def test_no_message_shows_the_secrets_of_a_url(secret: str, scheme: str, host: str) -> None:
     mark = f"~{secret}~"
     for url in (
         f"{scheme}ada~:{mark}@{host}",
@@ -145,7 +145,7 @@ def test_no_message_shows_what_stands_before_the_host(secret: str, scheme: str, 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2:8000", "localhost:8000", "[::1]:8000"])
-def test_a_secret_goes_to_this_machine_as_it_is(host: str) -> None:
+def test_a_secret_may_be_sent_unencrypted_to_this_machine(host: str) -> None:
     assert address(f"http://{host}", KEY).headers == {"Authorization": f"Bearer {KEY}"}
 
 
@@ -153,7 +153,7 @@ HOSTS = ["judge.example", "10.0.0.7", "localhost.example", "127.1", "0.0.0.0", "
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_no_secret_goes_unencrypted_to_another_machine(host: str) -> None:
+def test_no_secret_is_sent_unencrypted_to_another_machine(host: str) -> None:
     assert address(f"http://{host}").headers == {}
     assert address(f"https://{host}", KEY).headers
     for url, key in (
@@ -192,7 +192,7 @@ def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch)
     assert key_of("https://ada:pa55-w0rd@judge.example") is None
 
 
-def test_a_key_in_the_place_of_its_name_is_not_repeated(
+def test_a_key_given_instead_of_its_variable_is_not_shown(
     score: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with JudgeServer() as server:
@@ -206,7 +206,7 @@ def test_a_key_in_the_place_of_its_name_is_not_repeated(
 
 
 @pytest.mark.parametrize("status", [200, 308, 401])
-def test_a_password_reaches_no_file_and_no_message(score: Any, status: int) -> None:
+def test_no_file_and_no_message_contains_a_password(score: Any, status: int) -> None:
     token = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
     text = f'{{"error": "no {token} ada:{PASSWORD} {PASSWORD}"}}'
     headers = {"Location": f"http://ada:{PASSWORD}@127.0.0.1:9/v1?key={KEY}"}
@@ -221,7 +221,7 @@ def test_a_password_reaches_no_file_and_no_message(score: Any, status: int) -> N
     assert not any(secret in told for secret in (PASSWORD, token, KEY))
 
 
-def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() -> None:
+def test_tls_to_a_server_without_tls_is_an_error_without_retries() -> None:
     prompts = [
         render("outcome", question=f"{n}?", answers=["Ada"], response="Ada.") for n in range(20)
     ]

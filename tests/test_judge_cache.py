@@ -1,5 +1,5 @@
-"""Replies on disk: nothing is asked twice, whoever asks and however it ended; and a file that is
-not ours stays as it is.
+"""The reply cache: prompts are not sent twice, also by several processes, and other programs'
+files are not changed.
 """
 
 import multiprocessing
@@ -42,7 +42,7 @@ def client(server: JudgeServer, cache: Path, count: int) -> subprocess.Popen[str
 
 
 def finished(process: subprocess.Popen[str]) -> list[int]:
-    """Prompts, verdicts and calls of a client."""
+    """Wait for a client; return its numbers of prompts, verdicts and calls."""
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     return [int(number) for number in out.split()]
@@ -68,7 +68,7 @@ def test_the_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
         assert server.requests == 60
 
 
-def test_what_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
+def test_the_key_contains_everything_that_a_reply_depends_on(tmp_path: Path) -> None:
     file = tmp_path / "judge.sqlite"
     with JudgeServer() as server:
         changes: list[dict[str, Any]] = [
@@ -132,7 +132,7 @@ def test_failures_are_not_stored(tmp_path: Path) -> None:
         ] and server.requests == 5
 
 
-def test_a_stored_reply_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+def test_an_unreadable_stored_reply_is_requested_again(tmp_path: Path) -> None:
     with JudgeServer() as server:
         judge = endpoint(server.url, "m", cache=tmp_path / "c")
         judge(prompts(3))
@@ -154,8 +154,8 @@ def test_several_processes_share_a_file(tmp_path: Path) -> None:
         assert endpoint(server.url, "m", cache=file)(prompts(200))[199].cost == Cost(cached=1)
 
 
-def test_a_cache_that_was_removed_comes_back_with_a_reply_alone(tmp_path: Path) -> None:
-    """A thread that ends late looks for replies, and may still bring one that was paid for."""
+def test_a_lookup_does_not_create_a_missing_or_removed_cache_file(tmp_path: Path) -> None:
+    """A thread that ends late may still look for replies."""
     cache = Cache(tmp_path / "c.sqlite")
     assert cache.get([b"k"]) == {} and not cache.file.exists()
     cache.put(b"k", "m", "verify", "{}")
@@ -180,7 +180,7 @@ def _from_a_fork(cache: Cache) -> None:
     cache.put(b"forked", "m", "verify", "yes")
 
 
-def test_a_full_disk_is_told_and_no_stored_reply_is_lost(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_no_stored_reply_is_lost(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "c")
     cache._connection().execute("PRAGMA max_page_count=4")
     keys = [bytes([number]) for number in range(20)]
@@ -219,7 +219,7 @@ def damaged(file: Path) -> None:
     ],
     ids=["text", "header", "folder", "foreign", "damaged"],
 )
-def test_a_file_that_is_no_cache_is_named_and_left_alone(
+def test_a_file_that_is_not_a_cache_is_an_error_and_unchanged(
     tmp_path: Path, make: object, message: str
 ) -> None:
     file = tmp_path / "file"

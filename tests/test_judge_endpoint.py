@@ -1,6 +1,4 @@
-"""Endpoints against a real server on loopback: faults, budgets, order, costs, and where they are
-called from.
-"""
+"""Endpoints with a local server: faults, limits, order, costs, threads and interrupts."""
 
 import asyncio
 import json
@@ -37,7 +35,7 @@ def verify_all(count: int) -> list[Prompt]:
 
 
 def mixed(count: int) -> list[Prompt]:
-    """Prompts of all kinds of replies."""
+    """Prompts of several tasks."""
     made = []
     for n in range(count):
         question, response = (
@@ -70,7 +68,7 @@ def failure(reply: Reply) -> Failure:
 
 
 def ask_one(answer: web.Response, **options: Any) -> tuple[Reply, JudgeServer]:
-    """What becomes of one prompt when the server always answers like this."""
+    """Send one prompt to a server that always returns `answer`."""
     with JudgeServer(reply=lambda task, found: _copy(answer)) as server:
         (reply,) = fast(server, retries=2, **options)([verify(0)])
     return reply, server
@@ -80,7 +78,7 @@ def _copy(response: web.Response) -> web.Response:
     return web.Response(body=response.body, status=response.status, headers=response.headers)
 
 
-def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
+def test_replies_are_in_order_and_each_prompt_is_sent_once() -> None:
     prompts = [verify(number % 40) for number in range(100)]
     with JudgeServer() as server:
         judge = fast(server, concurrency=8)
@@ -101,7 +99,7 @@ def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
     assert all(reply.cost.seconds > 0 for reply in replies[:40])
 
 
-def test_what_is_sent() -> None:
+def test_request_bodies() -> None:
     with JudgeServer(keep_bodies=True, key="secret") as server:
         judge = fast(server, key="secret", max_new_tokens=99, extra={"top_p": 0.5, "seed": 7})
         prompts = mixed(1)
@@ -121,7 +119,7 @@ def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:
     with JudgeServer() as server:
         clean = fast(server)(prompts)
     with JudgeServer(faults=0.3, seed=3) as server:
-        judge = fast(server, timeout=1.0)  # a loaded machine is slow, too
+        judge = fast(server, timeout=1.0)  # enough for a loaded machine
         replies = judge(prompts)
         wait_for(lambda: server.running == 0)
     assert all(reply.error is None for reply in clean) and len(replies) == len(prompts)
@@ -138,20 +136,20 @@ def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:
     assert sum(reply.cost.calls for reply in replies) == judge.totals.calls
 
 
-def test_a_server_that_was_never_reached_is_soon_given_up() -> None:
+def test_an_unreachable_server_is_given_up_early() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens
+        taken.bind(("127.0.0.1", 0))  # no server listens
         port = taken.getsockname()[1]
         judge = endpoint(f"http://127.0.0.1:{port}", "m", retries=50, backoff=0.001, concurrency=1)
         first = judge(verify_all(3))
         assert [reply.cost.calls for reply in first] == [3, 0, 0]
-    with JudgeServer(port=port) as server:  # it has come up
+    with JudgeServer(port=port) as server:  # the server is up now
         assert all(reply.error is None for reply in judge(verify_all(3)))
         assert server.requests == 3
 
 
 @pytest.mark.parametrize(("status", "kind", "remedy"), examples("refusing_statuses"))
-def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
+def test_refusals_are_not_retried(status: int, kind: str, remedy: str) -> None:
     reply, server = ask_one(
         web.Response(
             status=status,
@@ -185,13 +183,13 @@ def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
     ],
     ids=range(12),
 )
-def test_the_servers_own_message_is_told(body: str, words: str) -> None:
+def test_the_servers_error_message_is_shown(body: str, words: str) -> None:
     reply, _ = ask_one(web.Response(status=422, text=body))
     message = failure(reply).message
     assert words in message and len(message) < 300 and message.isprintable()
 
 
-def test_a_model_that_refuses_the_usual_parameters_is_asked_in_its_own() -> None:
+def test_parameters_that_a_model_refuses_are_replaced_or_left_out() -> None:
     def reply(task: str, found: Sequence[Element]) -> str | web.Response:
         for name, words in (
             ("max_tokens", "'max_tokens' is not supported, use 'max_completion_tokens'"),
@@ -230,7 +228,7 @@ def body_of(content: str, finish: str = "stop") -> str:
         (403, "Your credit balance is too low", "quota", 8),
     ],
 )
-def test_a_server_without_a_reply_is_soon_given_up(
+def test_a_server_without_usable_replies_is_given_up_early(
     status: int, body: str, kind: str, most: int
 ) -> None:
     with JudgeServer(reply=lambda *_: web.Response(status=status, text=body)) as server:
@@ -240,7 +238,7 @@ def test_a_server_without_a_reply_is_soon_given_up(
 
 
 @pytest.mark.parametrize("status", [408, 429, 503])
-def test_what_may_pass_is_repeated(status: int) -> None:
+def test_temporary_errors_are_retried(status: int) -> None:
     reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
     assert (
         failure(reply).kind == ("rate_limit" if status == 429 else "server")
@@ -249,7 +247,7 @@ def test_what_may_pass_is_repeated(status: int) -> None:
     assert reply.cost.calls == 3
 
 
-def test_a_server_that_dies() -> None:
+def test_a_server_that_fails_during_a_batch_is_given_up() -> None:
     def reply(task: str, found: Sequence[Element]) -> str | web.Response:
         return web.Response(status=503) if server.requests > 100 else by_checksum(task, found)
 
@@ -322,7 +320,7 @@ def test_the_reply_is_found_in_a_message_of_any_server(message: str) -> None:
     assert reply.cost.tokens_in == -(-len(verify(0).text) // 4)  # estimated
 
 
-def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
+def test_an_unreadable_reply_is_requested_again() -> None:
     seen: Counter[str] = Counter()
 
     def reply(task: str, found: Sequence[Element]) -> str:
@@ -338,7 +336,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
         }
 
 
-def test_waits_as_the_server_asks_up_to_a_limit() -> None:
+def test_retry_after_is_respected_up_to_a_limit() -> None:
     with JudgeServer(faults=1.0, kinds=["429"], retry_after="86400") as server:
         assert (
             failure(fast(server, longest_wait=0.01, retries=3)([verify(0)])[0]).kind == "rate_limit"
@@ -383,7 +381,7 @@ def test_an_error_in_the_callers_own_code_is_raised_and_leaves_nothing_running()
         assert server.requests <= 8
 
 
-def test_a_prompt_that_another_thread_asks_is_waited_for_until_the_judge_is_closed() -> None:
+def test_threads_share_requests_for_equal_prompts_until_the_judge_is_closed() -> None:
     with JudgeServer(delay=0.05) as server, ThreadPoolExecutor(4) as pool:
         judge = fast(server)
         parts = [[verify(20 * thread + n) for n in range(30)] for thread in range(4)]
@@ -421,7 +419,7 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
 
 
 @pytest.mark.parametrize(("url", "options", "message"), examples("wrong_endpoints"))
-def test_a_mistake_is_named_before_anything_is_sent(
+def test_invalid_settings_are_refused_before_any_request(
     url: str, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message) as raised:

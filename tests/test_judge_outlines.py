@@ -1,6 +1,4 @@
-"""A judge that writes planned answers: what has the form is kept word for word, and everything
-else is a failure.
-"""
+"""A judge that writes planned answers: valid replies are kept verbatim, others are failures."""
 
 import json
 from typing import Any
@@ -27,7 +25,7 @@ def scripted(plan: Any = PLAN, answer: Any = {"answer": REPLY}) -> ScriptedJudge
     return ScriptedJudge(lambda task, told: plan if task == "outline" else answer)
 
 
-def test_an_outline_and_then_the_answer_along_it() -> None:
+def test_an_outline_is_requested_and_then_its_answer() -> None:
     judge = scripted()
     first, second = outlines(judge)([ASKED, Question("r", "And now?", passages=SHOWN)])
     assert first.response.text == second.response.text == TEXT and first.error is None
@@ -42,7 +40,7 @@ def test_an_outline_and_then_the_answer_along_it() -> None:
     assert first.cost == Cost(calls=2, tokens_in=20, tokens_out=4) and first.response.offsets[-1][
         1
     ] == len(TEXT)
-    # all of a kind go out together
+    # one batch per task
     tasks = [[prompt.task for prompt in batch] for batch in judge.batches]
     assert tasks == [["outline"] * 2, ["expand"] * 2]
     assert "<outline>comparison\n1. Bo's city [2]\n2. Ada's [1]</outline>" in judge.prompts[2].text
@@ -63,7 +61,7 @@ BAD_ANSWERS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_PLANS)
-def test_what_is_no_outline_is_a_failure_and_nothing_is_written_along_it(case: str) -> None:
+def test_an_invalid_outline_is_a_failure_and_no_answer_is_requested(case: str) -> None:
     plan, kind = BAD_PLANS[case]
     judge = scripted(plan)
     [found] = outlines(judge)([ASKED])
@@ -72,7 +70,7 @@ def test_what_is_no_outline_is_a_failure_and_nothing_is_written_along_it(case: s
 
 
 @pytest.mark.parametrize("case", BAD_ANSWERS)
-def test_what_is_no_answer_is_a_failure_and_no_outline_stands_alone(case: str) -> None:
+def test_an_invalid_answer_is_a_failure_without_the_outline(case: str) -> None:
     answer, kind = BAD_ANSWERS[case]
     [found] = outlines(scripted(answer=answer))([ASKED])
     assert found.error is not None and found.error.kind == kind and found.response.text == ""

@@ -20,7 +20,7 @@ from workbench.verdicts import facts
 
 SCHEMA = {"response_format": "schema"}
 VERIFY = render("verify", question="Who?", passages=["Ada was born in Oslo."], claims=["In Rome."])
-# P(correct) = .2, P(wrong) = .5 + .05, P(vague) = .05; "incorrect" is no label
+# P(correct) = .2, P(wrong) = .5 + .05, P(vague) = .05; "incorrect" is not a label
 SHARES = {"wrong": 0.5, "correct": 0.2, "incorrect": 0.1, "wr": 0.05, "v": 0.05}
 
 
@@ -73,7 +73,7 @@ def test_the_label_alone_is_read_with_its_probability() -> None:
     assert body["logprobs"] is True and body["top_logprobs"] == 20
 
 
-def test_the_claim_comes_last_so_that_a_server_keeps_what_is_before_it() -> None:
+def test_the_claim_is_last_so_that_servers_can_cache_the_prefix() -> None:
     claims = ["In Rome.", "In Oslo."]
     prompts = [
         render("verify", question="Who?", passages=["Ada was born in Oslo."], claims=[claim])
@@ -113,7 +113,7 @@ def test_a_label_without_readable_probabilities_has_no_p(tokens: Any) -> None:
     assert reply.text == '{"label": "wrong"}' and reply.p is None and reply.error is None
 
 
-def test_a_label_that_only_the_constraint_makes_is_a_failure() -> None:
+def test_a_label_that_only_the_constraint_causes_is_a_failure() -> None:
     """P(a label) = .3 + .1 < .5: the model would not reply with a label."""
     weak = [token('"'), token("wrong", {"The": 0.6, "wrong": 0.3, "correct": 0.1}), token('"')]
     reply = replied('"wrong"', weak)
@@ -160,13 +160,13 @@ def test_every_task_has_the_schema_of_its_reply() -> None:
         assert [read(task, json.dumps(label), constrained=True) for label in labels] == labels
 
 
-def test_no_two_labels_of_a_task_begin_alike() -> None:
+def test_labels_of_a_task_have_different_first_letters() -> None:
     """A token may have only the first letters of a label."""
     for task in ONE_LABEL:
         assert len({label[0] for label in LABELS[task]}) == len(LABELS[task])
 
 
-def test_a_probability_is_read_after_thoughts_that_name_a_label() -> None:
+def test_a_probability_is_read_after_thinking_that_names_a_label() -> None:
     thoughts = [token("<think>"), token("wrong", {"wrong": 0.9}), token("</think>")]
     found = label_probabilities("verify", "wrong", {"content": [*thoughts, *ALONE]})
     assert found == pytest.approx({"correct": 0.2, "vague": 0.05, "wrong": 0.55})
@@ -183,7 +183,7 @@ def test_the_probability_is_cached_with_the_reply_in_a_file_of_an_earlier_versio
         [old] = endpoint(server.url, "m", cache=file)([VERIFY])
         assert old.cost.cached == 1 and old.p is None and server.requests == 1
         server.reply = lambda *_: completion('"wrong"', ALONE)
-        for cached in (0, 1):  # another form is another key
+        for cached in (0, 1):  # the response format is part of the key
             [new] = endpoint(server.url, "m", cache=file, extra=SCHEMA)([VERIFY])
             assert new.p == pytest.approx(0.25) and new.cost.cached == cached
     assert server.requests == 2

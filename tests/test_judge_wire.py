@@ -1,6 +1,4 @@
-"""Strict reading: a reply is right or a failure; nothing that only looks like a verdict becomes
-one.
-"""
+"""Strict parsing of replies: a reply that only looks like a verdict is a failure."""
 
 import json
 from collections.abc import Iterator
@@ -94,7 +92,7 @@ FORMS_OF_THOUGHTS = [  # before and after a reply
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS_OF_THOUGHTS, ids=lambda part: part[:12])
-def test_thoughts_of_other_models_are_left_out(before: str, after: str) -> None:
+def test_thinking_of_other_models_is_removed(before: str, after: str) -> None:
     for task in ("verify", "extract"):
         assert read(task, before + json.dumps(VALID[task]) + after) == value(task)
 
@@ -135,7 +133,7 @@ NO_VERDICTS = [
     ('{"label": "correct"}\n\nThe claim is wrong.', "extra_text"),
     ('Well. <think>wrong?</think>{"label": "correct"}', "extra_text"),
     ("<think>wrong?</think>", "empty"),
-    ('<think>{"label": "correct"}', "extra_text"),  # cut in its thoughts
+    ('<think>{"label": "correct"}', "extra_text"),  # truncated thinking
     ('<think>it says </think>{"label": "correct"} so no</think>{"label": "wrong"}', "extra_text"),
     (
         '<think>no</think>{"label": "wrong"}, since it says </think>{"label": "correct"}',
@@ -170,15 +168,15 @@ NO_VERDICTS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), NO_VERDICTS, ids=lambda part: ascii(part[:24]))
-def test_what_only_looks_like_a_verdict(text: str, expected: str) -> None:
+def test_replies_that_only_look_like_a_verdict_are_failures(text: str, expected: str) -> None:
     assert kind("verify", text) == expected
     for task in TASKS:
         kind(task, text)
 
 
 @pytest.mark.parametrize("filler", ["```json\n", "{", " ", '{"a":', "\\", "\n"])
-def test_the_longest_that_is_parsed_takes_no_time(filler: str) -> None:
-    """A quadratic step would not come to an end."""
+def test_the_longest_parsed_replies_take_linear_time(filler: str) -> None:
+    """A quadratic step would not finish."""
     text = filler * (199_000 // len(filler))
     assert kind("verify", text + filler * 2_000) == "too_long"
     kind("verify", f"```json\n{text}")
@@ -195,13 +193,13 @@ def test_the_longest_that_is_parsed_takes_no_time(filler: str) -> None:
         "<Answer>Bo",
     ],
 )
-def test_what_would_be_read_back_otherwise_is_no_part_of_a_plan(text: str) -> None:
+def test_markers_of_a_plan_within_its_texts_are_refused(text: str) -> None:
     plan = {
         "structure": "parallel",
         "points": [{"text": text, "passage": 1}, {"text": "Ada", "passage": 1}],
     }
     assert kind("outline", json.dumps(plan)) == "form"
-    if "2." not in text:  # the number of a point is no mark in an answer
+    if "2." not in text:  # a point's number is not a marker in an answer
         assert kind("expand", json.dumps({"answer": text})) == "form"
 
 
@@ -215,7 +213,7 @@ def test_what_would_be_read_back_otherwise_is_no_part_of_a_plan(text: str) -> No
         ("A\ud800 [1].", "characters"),
     ],
 )
-def test_an_answer_cites_passages_that_are_there(answer: Any, expected: str) -> None:
+def test_an_answer_may_cite_only_existing_passages(answer: Any, expected: str) -> None:
     assert kind("expand", json.dumps({"answer": answer}), 3) == expected
     assert (
         read("expand", '{"answer": "A [3], in 2019 [1, 2] and a[i] [1-3]."}', 3)
@@ -241,7 +239,7 @@ def sentences(claim: Any) -> Any:
 
 POINT = {"text": text, "passage": whole(3)}
 JUDGED = {"text": text, "label": label("single_pass"), "informativeness": whole(5)}
-# what each task declares, for 3 ratings, labels or passages; a list is (entry, least, most)
+# the declared form per task, for 3 ratings, labels or passages; a list is (entry, least, most)
 DECLARED: dict[str, Any] = {
     **{task: {"label": label(task)} for task in LABELLED},
     "extract": sentences(text),
@@ -284,7 +282,7 @@ JUNK: list[Any] = [
 
 
 def damaged(value: Any) -> Iterator[Any]:
-    """The value with one thing in it replaced, removed, repeated or added."""
+    """Variants of the value with one part replaced, removed, repeated or added."""
     yield from JUNK
     if isinstance(value, dict):
         yield {**value, "why": "x"}
@@ -301,7 +299,7 @@ def damaged(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_reply_is_read_exactly_where_it_is_what_its_task_declares(task: str) -> None:
+def test_a_reply_is_read_only_if_it_has_the_declared_form(task: str) -> None:
     for reply in damaged(VALID[task]):
         found = read(task, json.dumps(reply), 3)
         assert isinstance(found, Failure) != fits(reply, DECLARED[task]), reply

@@ -1,6 +1,4 @@
-"""KLCF, trained for a few steps on the closed world: its stages, what they leave, and what is
-refused.
-"""
+"""Short KLCF trainings on the closed world: stages, output files, rewards and refused settings."""
 
 import shutil
 from collections.abc import Sequence
@@ -48,7 +46,7 @@ def run(config: Any, out: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path) -> None:
+def test_grpo_uses_rewards_of_the_checklist_and_the_truthfulness_model(tmp_path: Path) -> None:
     summary = run(config_of(), tmp_path)
     rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
@@ -65,7 +63,7 @@ def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path
     held = read_json(made / "truth" / "held_out.json")
     assert {"accuracy", "f1", "auc", "ece", "untuned"} <= set(held)
     card = read_json(made / "truth" / "model" / "reward_model.json")
-    assert card["policy"] == source_of(few(), None).base  # tuned from the base, whatever is trained
+    assert card["policy"] == source_of(few(), None).base  # always tuned from the base
     for row in rows:
         assert row.response.question.checklist == lists[row.response.question.id]
         truths = [v.p or 0.0 for v in row.verdicts if v.aspect == "truth"]
@@ -75,11 +73,11 @@ def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path
         terms = (paid.parts["check"] + paid.parts["truth"]) / 2
         assert paid.value == pytest.approx(terms + paid.parts["length"])
         again = rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))})
-        assert again.rewards["klcf"] == paid  # from the row alone
+        assert again.rewards["klcf"] == paid  # recomputed from the row
 
 
 @pytest.mark.slow
-def test_thinking_is_rewarded_by_its_form(tmp_path: Path) -> None:
+def test_the_format_of_thinking_is_rewarded(tmp_path: Path) -> None:
     """Equations 8 and 10: the format part is 0 for a response with both pairs of tags. Any other
     response has format −1 and no reward for its content.
     """
@@ -99,7 +97,7 @@ def test_thinking_is_rewarded_by_its_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
+def test_rewards_use_a_general_model_and_the_bases_confidence(tmp_path: Path) -> None:
     config = scaled(
         config_of(["klcf.rewarded=confidence", "klcf.w_general=2"]),
         general_model=FEW["truth_model"],
@@ -110,7 +108,7 @@ def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
     assert not (made / "truth" / "model").exists()
     assert read_json(made / "truth" / "confidence.json")["slope"]
     held = read_json(made / "general" / "held_out.json")
-    assert held["strangers"] == held["rows"] == held["segments"] > 0  # nobody that it was tuned on
+    assert held["strangers"] == held["rows"] == held["segments"] > 0  # people outside its rows
     for row in rows:
         paid = row.rewards["klcf"]
         [general] = [verdict for verdict in row.verdicts if verdict.aspect == "general"]
@@ -120,14 +118,14 @@ def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
+def test_dpo_from_a_prepared_folder_prefers_the_best_answers(
     tmp_path: Path,
 ) -> None:
     place, prepared = few(80), tmp_path / "prepared"
     settings = [f"klcf.prepare.{name}={value}" for name, value in PREPARE.items()]
     card = prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings)
     assert card["status"] == "done" and card["samples"]["all"] == 12 and card["known"]["items"] > 0
-    # as it is stored
+    # the stored card
     assert prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings) == card
     with raises_error("seed is 2, not 3"):
         prepare_klcf(prepared, place, seed=3, threads=1, overrides=settings)
@@ -147,11 +145,11 @@ def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
             prepared / name
         ).read_bytes()
     shutil.rmtree(prepared)
-    # a finished run is shown without the folder that it was prepared in
+    # a finished run does not need its prepared folder
     assert run(config, tmp_path / "run") == summary
 
 
-def test_the_stages_are_those_that_the_settings_need() -> None:
+def test_the_settings_determine_the_stages() -> None:
     def stage_names(*settings: str) -> list[str]:
         return [stage.name for stage in stages(KLCF, few(), settings)]
 
@@ -161,13 +159,13 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names("klcf.rewarded=confidence") == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.trainer=dpo") == ["prepare", "truth", "dpo"]
     assert stage_names("klcf.w_general=1", "klcf.w_truth=0") == ["prepare", "general", "grpo"]
-    # Unsloth would change what pays
+    # no Unsloth if grading runs a model
     for settings, plain in (((), True), (("klcf.w_check=0", "klcf.rewarded=judge"), False)):
         assert stages(KLCF, few(), settings)[-1].plain is plain
     assert [stage.cache_key is not None for stage in stages(KLCF, few())] == [True, True, False]
 
 
-def test_a_run_starts_from_the_base_or_from_what_is_asked_for() -> None:
+def test_a_run_starts_from_the_base_or_the_requested_policy() -> None:
     place = few()
 
     def start(place: Bench, *settings: str) -> Any:
@@ -182,12 +180,12 @@ def test_a_run_starts_from_the_base_or_from_what_is_asked_for() -> None:
         named.policy,
     )
     assert source_of(place, None).base == place.checkpoints["base"] == source_of(named, "base").base
-    assert source_of(named, None).base == named.policy  # nobody says of which base it is: of itself
+    assert source_of(named, None).base == named.policy  # without a known base: its own base
     truthrl = METHODS["truthrl"]
     assert identity_of(truthrl, truthrl.configure("tiny"), place, seed=1)["policy"] == "sft"
 
 
-def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path: Path) -> None:
+def test_the_identity_of_a_run_has_its_base_and_preparation(tmp_path: Path) -> None:
     place, prepared = few(), tmp_path / "prepared"
 
     def of(*settings: str, policy: str | None = None) -> dict[str, Any]:
@@ -196,7 +194,7 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
 
     base, other = tmp_path / "base", place.checkpoints["sft"]
     shutil.copytree(place.checkpoints["base"], base)
-    # it is the start
+    # the base is the initial policy
     for same in (of(), of(policy=str(base)), of(f"klcf.base={base}")):
         assert not {"base_hash", "prepared_hash"} & same.keys()
     assert of("klcf.start=sft")["base_hash"] == of(f"klcf.base={base}", policy=other)["base_hash"]
@@ -209,7 +207,7 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
     setting = f"klcf.prepare.folder={prepared}"
     prepared.mkdir()
     for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
-        assert of(setting)["prepared_hash"] is None  # nothing finished lies there
+        assert of(setting)["prepared_hash"] is None  # no finished preparation
         (prepared / name).write_text("{}\n")
     before = of(setting)["prepared_hash"]
     (prepared / "truth.jsonl").write_text('{"changed": true}\n')

@@ -48,7 +48,7 @@ def test_words_of_any_script_are_found(index: Index, query: str, page: str) -> N
 
 
 @pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_queries_are_only_words(index: Index, query: str) -> None:
+def test_hostile_queries_are_searched_as_words(index: Index, query: str) -> None:
     free, limited = index.search([query] * 2, 3, [None, "It (film)"])
     assert len(free) <= 3 and len(limited) == 3
     assert all(passage.title == "It (film)" for passage in limited)
@@ -62,7 +62,7 @@ def test_equal_scores_are_in_the_order_of_ids(tmp_path: Path) -> None:
     assert len({passage.score for passage in found}) == 1
 
 
-def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
+def test_titles_filter_the_passages_before_ranking(index: Index) -> None:
     found = index.search(
         ["clown", "clown", "a singer", "country", "two sisters", "首都"],
         50,
@@ -82,14 +82,14 @@ def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
     ]
     assert {passage.title for passage in found[1]} == {"It (film)", "The Who"}
     assert [[passage.id for passage in one] for one in found[2:]] == [
-        ["us2:0"],  # the closest title alone
+        ["us2:0"],  # only the closest title
         ["us:0"],
         ["semi:0"],
         ["bj:0", "bj:1"],
     ]
 
 
-def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
+def test_impossible_searches_are_refused(index: Index, tmp_path: Path) -> None:
     with raises_error(r"no vectors.*--encoder"):
         index.search(["clown"], 3, mode="dense")
     with raises_error(r"no index .*workbench index build none"):
@@ -140,7 +140,7 @@ def test_dense_and_hybrid_search(
 
 
 @pytest.mark.slow
-def test_an_encoder_out_of_reach_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_missing_encoder_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     pages = write(tmp_path / "p.jsonl", PAGES)
     with raises_error("encoder 'no-such/model'"):
         build_index("none", pages, encoder="no-such/model", root=tmp_path)

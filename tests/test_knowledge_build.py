@@ -1,6 +1,4 @@
-"""Building an index: every kind of source, bad rows, and builds that are killed and taken up
-again.
-"""
+"""Building an index: every kind of source, bad rows, and builds that are killed and resumed."""
 
 import gzip
 import itertools
@@ -51,9 +49,7 @@ def test_every_kind_of_file_gives_the_same_pages(tmp_path: Path) -> None:
         assert list(source.pages(numbers[9])) == list(source.pages(0))[10:], name
 
 
-def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_bad_empty_and_repeated_rows_are_counted_and_skipped(tmp_path: Path, cli: Cli) -> None:
     lines = [
         json.dumps(ROWS[0]),
         "{broken",
@@ -74,7 +70,7 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
     pages = tmp_path / "pages.jsonl"
     command = f"index build mixed --from {pages} --root {tmp_path} --json"
     code, out, _ = cli(command)
-    assert code == 3 and cli(command)[:2] == (code, out)  # nothing is done the second time
+    assert code == 3 and cli(command)[:2] == (code, out)  # the second call does nothing
     result = json.loads(out)
     counts = {"pages": 2, "passages": 2, "empty": 1, "duplicates": 3, "failed": 7}
     assert result.items() >= counts.items()
@@ -88,9 +84,7 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.tsv.gz", "a.txt.gz"])
-def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_truncated_archive_is_refused_before_anything_is_built(tmp_path: Path, name: str) -> None:
     content = "".join(f"{random.Random(n).random()}\t{n}\n" for n in range(5000))
     whole = gzip.compress(
         (json.dumps({"text": content}) if "jsonl" in name else f"text\tid\n{content}").encode()
@@ -105,7 +99,7 @@ def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(
 
 
 @pytest.mark.parametrize(("name", "content", "message"), examples("unusable_sources"))
-def test_a_source_that_cannot_be_used_leaves_nothing(
+def test_an_unusable_source_leaves_no_index(
     tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     (tmp_path / name).write_text(content)
@@ -151,7 +145,7 @@ class Broken(Exception):
 
 
 def breaking(rows: list[dict[str, str]], after: int) -> Source:
-    """The pages of `rows`, from a source that breaks once after so many."""
+    """A source of the pages of `rows` that raises `Broken` after `after` rows."""
 
     def pages(skip: int) -> Iterator[tuple[int, Page | str]]:
         for number, row in itertools.islice(enumerate(rows, start=1), skip, None):
@@ -167,7 +161,7 @@ def breaking(rows: list[dict[str, str]], after: int) -> Source:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 8, 39])
-def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
+def test_an_unfinished_index_is_not_opened_and_resumes_to_the_same_passages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     monkeypatch.setattr(building, "STEP", 8)
@@ -201,7 +195,7 @@ def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
     assert one == other
 
 
-def test_two_builders_do_not_meet(tmp_path: Path) -> None:
+def test_a_second_builder_is_refused(tmp_path: Path) -> None:
     source = breaking(ROWS, 99)
     met: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Passages, titles and search among given passages: what needs no index."""
+"""Passages, titles and search among given passages, without an index."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_sentences_stay_whole_unless_they_are_over_the_budget(
 
 
 @pytest.mark.parametrize(("one", "other"), examples("titles"))
-def test_titles_match_but_for_case_width_space_and_punctuation(one: str, other: str) -> None:
+def test_titles_match_without_case_width_space_and_punctuation(one: str, other: str) -> None:
     assert title_key(one) == title_key(other)
 
 

@@ -34,7 +34,7 @@ def steps_of(figure: Any) -> int:
 
 
 @pytest.mark.slow
-def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path) -> None:
+def test_the_view_follows_the_run_of_another_process(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     run = tmp_path / "run"
     view = Live(run)
@@ -80,7 +80,7 @@ def test_the_button_stops_the_training(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
+def test_redrawing_extends_the_curves() -> None:
     chart = go.FigureWidget()
     rows = [{"step": step, "reward": step / 10} for step in range(1, 6)]
     for count in (0, 2, 5):
@@ -96,14 +96,14 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
 
 
 @pytest.mark.slow
-def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_failed_training_shows_its_error(tmp_path: Path) -> None:
     view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
     with raises_error("the training failed: RuntimeError: a bug"):
         view.wait()
     assert view.status.value.endswith("failed: RuntimeError: a bug")
 
 
-def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
+def test_invalid_arguments_start_no_training(tmp_path: Path) -> None:
     wrongs = (
         {"settings": ["truthrl.nope=1"]},
         {"bench": "huge"},
@@ -148,7 +148,7 @@ print(view.wait()["status"])
 
 
 @pytest.mark.nightly
-def test_a_notebook_trains_is_interrupted_and_goes_on(
+def test_an_interrupted_notebook_resumes_its_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
@@ -172,8 +172,8 @@ def test_a_notebook_trains_is_interrupted_and_goes_on(
         for output in cell
         if mime in output.get("data", {})
     ]
-    assert len(curves) == 3  # whatever else the cell shows
+    assert len(curves) == 3  # a cell may show other outputs
     assert curves[0][0]["x"] == list(range(1, 41)) and curves[0] == curves[1] == curves[2]
     texts = [json.dumps(output, sort_keys=True) for output in (shown, again)]
-    # as replayed notebooks are compared
+    # replayed notebooks are compared like this
     assert len({re.sub(r"\b[0-9a-f]{32}\b", "HEX", text) for text in texts}) == 1

@@ -65,9 +65,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_gguf_file_is_served_on_this_machine_alone_until_it_is_interrupted(
-    model: Path, tmp_path: Path
-) -> None:
+def test_a_gguf_file_is_served_on_loopback_until_an_interrupt(model: Path, tmp_path: Path) -> None:
     with serving(model, tmp_path, "--length", "1234") as (process, ready):
         url = ready["judge"]
         assert url.startswith("http://127.0.0.1:") and ready["judge_model"] == "small.Q4"
@@ -103,7 +101,7 @@ def test_a_model_that_cannot_be_loaded_is_named_with_its_log(model: Path, tmp_pa
         ("whole.gguf", b"GGUF", "pip install xllamacpp=="),
     ],
 )
-def test_what_is_missing_is_named_before_anything_starts(
+def test_missing_requirements_are_named_before_the_start(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     cli: Cli,

@@ -1,5 +1,5 @@
-"""A language model as the judge of a bench: options that cannot work, what identifies it, and
-what a refusal leaves.
+"""A language model as a bench's judge: unusable options, its identity, and refusals that leave no
+files.
 """
 
 from collections.abc import Sequence
@@ -56,9 +56,7 @@ def test_the_local_judge_is_part_of_a_runs_identity_and_has_the_benchs_pages() -
     ("url", "seconds"),
     [(NOWHERE, 600), ("http://localhost", 600), ("http://[::1]:8000/v1", 600), ("https://a", 60)],
 )
-def test_a_server_on_this_machine_has_longer_because_its_requests_wait(
-    url: str, seconds: float
-) -> None:
+def test_a_server_on_this_machine_has_a_longer_timeout(url: str, seconds: float) -> None:
     assert LLMJudge(url, "m").ask.send.__self__.timeout == seconds  # type: ignore[attr-defined]
 
 
@@ -97,7 +95,7 @@ def test_the_time_of_a_question_is_in_the_prompts_of_policy_and_judge() -> None:
     assert texts(judge, "outcome", "question") == [dated]
 
 
-def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
+def test_a_single_pass_retrieves_passages_for_the_response() -> None:
     judge, page = reader(), Passage("p", "Ada", "Ada was born in Paris.")
     question = Question("q", "Where was Ada born?")
     own = replace(question, passages=(Passage("o", "Own", "Ada lived in Rome."),))
@@ -113,9 +111,7 @@ def test_a_single_pass_reads_what_the_store_has_on_the_response() -> None:
 
 
 @pytest.mark.slow
-def test_a_password_in_its_address_is_shown_and_stored_nowhere(
-    place: Bench, tmp_path: Path
-) -> None:
+def test_a_password_in_the_url_is_never_shown_or_stored(place: Bench, tmp_path: Path) -> None:
     url = "https://ada:pa55-w0rd@127.0.0.1:9"
     judged = place.with_judge(llm_judge(url, "m"))
     with raises_error("gives no verdict") as refused:
@@ -138,7 +134,7 @@ def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_another_model_or_store_is_another_run_and_another_address_is_not(
+def test_a_runs_identity_has_the_judges_model_and_store_but_not_its_url(
     place: Bench, tmp_path: Path
 ) -> None:
     def identity(**changes: Any) -> dict[str, Any]:
@@ -178,7 +174,7 @@ def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_p
 
 
 @pytest.mark.slow
-def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(
+def test_a_judge_without_verdicts_is_refused_and_leaves_no_folder(
     place: Bench, tmp_path: Path
 ) -> None:
     with JudgeServer(reply=lambda task, found: "Yes.") as server:
@@ -194,9 +190,7 @@ def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(
 
 
 @pytest.mark.slow
-def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
-    place: Bench, tmp_path: Path
-) -> None:
+def test_a_judged_run_resumes_only_with_the_same_judge(place: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with JudgeServer() as server:
         judged = place.with_judge(LLMJudge(server.url, "m"))
@@ -214,9 +208,7 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
                 run_experiment(TRUTHRL, SMALL, other, out, seed=1, threads=1)
 
 
-def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(
-    place: Bench, tmp_path: Path
-) -> None:
+def test_cached_replies_are_used_if_the_judges_url_changes(place: Bench, tmp_path: Path) -> None:
     responses = [
         Response(question.id, question, " It was Rome") for question in place.questions("test")[:3]
     ]
@@ -233,7 +225,7 @@ def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(
         assert other.requests == 3  # another model is another judge
 
 
-def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
+def test_an_evaluation_stops_after_too_many_failures(place: Bench) -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
         return (
             by_checksum(task, found) if found[0].text.startswith("What is the capital") else "Yes."
@@ -243,7 +235,7 @@ def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
         judge = LLMJudge(server.url, "m")
         report = evaluate_policy("sft", "test", place, 1, threads=1, judge=judge)
         failed = sum(report[decoding]["failed"] for decoding in ("greedy", "sampled"))
-        assert failed > 2  # of 10 questions twice; a response that says nothing needs no judge
+        assert failed > 2  # 10 questions, two decodings; empty responses need no judge
         with pytest.raises(
             TooManyFailures, match=f"{failed} of 20 answers of an evaluation could not be graded"
         ):

@@ -23,7 +23,7 @@ QUESTION = Question("q", "Tell me about Paraguay.", passages=(Passage("p", "Para
 
 
 def label(task: str, found: Sequence[Element]) -> str:
-    """A judge that knows the relation."""
+    """A judge that rejects only `RELATION`."""
     [claim] = [one.text for one in found if one.tag == "claim"]
     return json.dumps({"label": "wrong" if claim == RELATION else "correct"})
 
@@ -95,7 +95,7 @@ def test_one_answer_is_scored_by_both() -> None:
     assert [one.label for one in row.verdicts if one.aspect == "fact"] == ["wrong"]
 
 
-def test_a_file_is_scored_by_both_and_resumed_with_the_same_alone(tmp_path: Path, cli: Cli) -> None:
+def test_a_file_is_scored_by_both_and_resumes_only_with_the_same(tmp_path: Path, cli: Cli) -> None:
     row = {"id": "r", "question": QUESTION.text, "title": "Paraguay", "passages": [PAGE]}
     said = {"response": f"{TRUE} {RELATION} {NUMBER}"}
     source, out = write(tmp_path / "in.jsonl", [row | said]), tmp_path / "rows" / "rollouts.jsonl"
@@ -114,7 +114,7 @@ def test_a_file_is_scored_by_both_and_resumed_with_the_same_alone(tmp_path: Path
 
 
 @pytest.mark.parametrize("url", ["local+", "local+world", "local+ftp://host"])
-def test_what_follows_is_an_address(tmp_path: Path, cli: Cli, url: str) -> None:
+def test_local_plus_requires_a_url(tmp_path: Path, cli: Cli, url: str) -> None:
     row = {"id": "r", "question": "Q?", "response": "R."}
     source = write(tmp_path / "answers.jsonl", [row])
     out = tmp_path / "rows.jsonl"

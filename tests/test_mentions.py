@@ -1,5 +1,4 @@
-"""Objections to a claim: numbers and names that its evidence does not have, what is only said in
-other words, and the work it takes."""
+"""Objections to a claim: numbers and names that its evidence lacks, paraphrases, and cost."""
 
 import sys
 from collections.abc import Callable
@@ -22,14 +21,14 @@ def found(claim: str, *texts: str) -> list[tuple[str, str]]:
     return objections(claim, Mentions(texts))
 
 
-def test_only_what_the_evidence_does_not_have_is_an_objection() -> None:
+def test_only_details_absent_from_the_evidence_are_objections() -> None:
     for kind, claim, evidence, text in EXAMPLES:
         assert found(claim, evidence) == ([(kind, text)] if kind else []), claim
         assert found(claim, evidence, claim) == []  # any passage may have it
     assert len(EXAMPLES) > 80
 
 
-def test_values_as_they_are_read() -> None:
+def test_numbers_are_read_as_values() -> None:
     def values(text: str) -> list[float]:
         return [token.value for token in tokenize(text) if token.value]
 
@@ -49,7 +48,7 @@ def test_any_text_supports_itself(text: str) -> None:
 
 
 def work(call: Callable[[], object]) -> int:
-    """Python's calls during `call`."""
+    """The number of Python's calls during `call`."""
     count = 0
 
     def counted(frame: Any, event: str, argument: Any) -> None:
@@ -78,7 +77,7 @@ LONG: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("kind", LONG)
-def test_work_grows_with_the_text_and_no_faster(kind: str) -> None:
+def test_work_is_linear_in_the_text(kind: str) -> None:
     counts = []
     for n in (25, 50, 100):
         claim, evidence = LONG[kind](n), LONG[kind](n + 3).replace("8", "9")
@@ -87,7 +86,7 @@ def test_work_grows_with_the_text_and_no_faster(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_numbers_are_named_in_a_few() -> None:
+def test_only_the_first_three_objections_are_named() -> None:
     numbers = [str(100_000 + 7 * i) for i in range(10_000)]
     assert found(" ".join(numbers), "It has 12.") == [("number", text) for text in numbers[:3]]
     assert {kind for kind, _ in found("Tom Hay has 7,000 cats.", "12")} <= set(OBJECTIONS)

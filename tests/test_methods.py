@@ -1,4 +1,4 @@
-"""The `Method` type: settings, what a bench changes, and a new method that is defined here."""
+"""The `Method` type: settings, a bench's changes to them, and a new method defined here."""
 
 import os
 import re
@@ -150,13 +150,13 @@ def test_settings_of_every_method_and_bench_are_valid() -> None:
             assert type(config) is one.config
             one.reward(config)
             check(config.grpo)
-            # Adam moves a weight by at most the rate a step, and lora_B starts at 0
+            # Adam moves a weight by at most the rate per step; lora_B starts at 0
             if one.name == "truthrl":
                 assert config.grpo.optim.learning_rate * config.grpo.steps >= 1e-3
             assert all(help for _, _, help in settings_of(config))
 
 
-def test_a_setting_is_that_of_the_trainer_in_use() -> None:
+def test_settings_apply_to_the_selected_trainer() -> None:
     rlfh = METHODS["rlfh"]
     assert "trainer" not in reward_settings(rlfh.config())
     assert rlfh.configure("tiny", ["rlfh.trainer=grpo", "rlfh.grpo.steps=7"]).grpo.steps == 7
@@ -196,7 +196,7 @@ def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> No
             "general",
             0.25,
         ),
-        # an abstention on what it cannot know
+        # an abstention, out of knowledge
         (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),
     ],
 )
@@ -239,12 +239,12 @@ class Untrainable:
         ({"training": lambda config: Training("ppo")}, "config has no 'ppo'"),
     ],
 )
-def test_a_method_that_cannot_work_is_refused_when_it_is_made(
+def test_an_invalid_method_is_refused_at_its_definition(
     changes: dict[str, Any], message: str
 ) -> None:
     with raises_error(message):
         replace(BRIEF, **changes)
-    assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # it only scores
+    assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # for scoring only
 
 
 @pytest.mark.slow

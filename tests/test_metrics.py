@@ -40,7 +40,7 @@ def stored(
     question: str, labels: str = "", *, sentences: Sequence[int] | None = None, **fields: Any
 ) -> dict[str, Any]:
     """A stored row whose claims have the labels of these letters; "f" is a failed verdict, "-" a
-    claim without one.
+    missing one.
     """
     claims, verdicts = [], []
     for i, letter in enumerate(labels):
@@ -92,10 +92,10 @@ def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
             "claims": [{"text": "a", "label": "correct"}, {"text": "b", "label": "wrong"}],
         }
     )
-    assert factual_sentences(unknown) == [True, False]  # no sentence is known: each is its own
+    assert factual_sentences(unknown) == [True, False]  # without sentences, each claim is one
 
 
-def test_median_is_the_upper_one_of_responses_with_claims() -> None:
+def test_the_upper_median_counts_responses_with_claims() -> None:
     assert (
         median_claims(
             [row("a", "c"), row("b", "ccc"), row("c", "ccccc"), row("d", "ccccccc"), row("e")]
@@ -115,7 +115,7 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
         (stored("q", text="I don't know."), "abstained"),
         # the judge of the outcome decides
         (with_outcome(stored("q", text="I don't know."), "incorrect"), "no_claims"),
-        # claims in the reasoning, an abstention in the answer
+        # claims in the reasoning, abstention in the answer
         (with_outcome(stored("q", "cc"), "uncertain"), "abstained"),
         (
             stored("q", "c", error={"stage": "extract", "kind": "x", "message": "", "raw": ""}),
@@ -123,7 +123,7 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
         ),
         ({**stored("q"), "claims": [{"text": "a", "label": "nonsense"}]}, "failed"),
         ({**stored("q"), "schema": 1}, "not_judged"),
-        # read, and nothing was claimed
+        # no claims found
         ({**stored("q"), "schema": 1, "sentences": [[0, 10]]}, "no_claims"),
         (
             {
@@ -141,11 +141,11 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
             },
             "no_claims",
         ),
-        # there was no gold answer
+        # no gold answer
         ({**with_outcome(stored("q"), None), "schema": 1}, "not_judged"),
     ],
 )
-def test_states(found: dict[str, Any], state: str) -> None:
+def test_the_state_of_a_row(found: dict[str, Any], state: str) -> None:
     reduced = reduce_row(found)
     assert reduced.state == state
     assert bool(reduced.labels) == (state == "scored")
@@ -200,9 +200,7 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
 
 
 def test_outcomes(tmp_path: Path) -> None:
-    """2 right, 1 abstention, 1 wrong; one without a gold answer to compare with, which is no
-    failure.
-    """
+    """2 correct, 1 abstention, 1 wrong; a missing gold answer is not a failure."""
     labels = ["correct", "correct", "uncertain", "incorrect", None]
     path = write(
         tmp_path / "rows.jsonl",
@@ -218,12 +216,12 @@ def test_outcomes(tmp_path: Path) -> None:
     # F = 2C / (N + A) = 2 · 2 / (4 + 3)
     assert found["f_score"]["value"] == pytest.approx(4 / 7)
     assert found["outcomes"] == {"scored": 4, "failed": 0, "no_gold": 1} and found["failed"] == 0
-    # nobody looked for claims
+    # no extraction
     assert found["factscore"]["value"] is None and found["responded"]["value"] is None
     assert found["factscore"]["reason"] == "no response has claims"
 
 
-def test_a_question_without_gold_answers_is_no_failure_in_training_logs_either() -> None:
+def test_training_logs_do_not_count_missing_gold_answers_as_failures() -> None:
     answers = {"gold": ("Rome",), "none": ()}
     graded = grade([outcome()], {})(
         [Response(name, Question(name, "Where?", gold), "Rome.") for name, gold in answers.items()]
@@ -251,7 +249,7 @@ def test_an_undefined_accuracy_of_attempted_answers_has_its_reason(tmp_path: Pat
         [with_outcome(stored("a"), None)],
     ],
 )
-def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_undefined_metrics_are_none_not_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", rows)
     found = compare_files(path, path if rows else None, **FAST)
     json.dumps(found, allow_nan=False)
@@ -267,8 +265,8 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
 def rated(
     question: str, labels: str, ratings: Sequence[int | None], **subjects: str
 ) -> dict[str, Any]:
-    """A row with the informativeness of its claims, and what the verdicts on some claims'
-    subjects say (c2="other").
+    """A row with the informativeness of its claims, and subject verdicts on some claims
+    (c2="other").
     """
     found = stored(question, labels)
     for verdict, rating in zip(found["verdicts"], ratings, strict=True):
@@ -280,9 +278,9 @@ def rated(
     return found
 
 
-def test_claims_about_another_subject_are_true_and_no_answer() -> None:
-    """Of c c c w v: by a judge without a word on subjects, the ratings of 1 tell; of the five S
-    = 3, on the subject 2.
+def test_on_subject_metrics_leave_out_claims_about_another_subject() -> None:
+    """c c c w v: without subject verdicts, a rating of 1 means off subject. Of 5 claims 3 are
+    correct, 2 of them on subject.
     """
     judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2])))
     assert (judged["factscore"], judged["correct"]) == ((pytest.approx(0.6), 1), (3, 1))
@@ -295,16 +293,16 @@ def test_claims_about_another_subject_are_true_and_no_answer() -> None:
     )
 
 
-def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
-    """The second claim repeats the first, the third is about somebody else, and nobody could
-    read the fourth.
+def test_a_subject_verdict_overrides_the_rating() -> None:
+    """The second claim repeats the first, the third is about another person, the fourth is
+    unreadable.
     """
     row = rated("q", "cccv", [5, 1, 1, 1], c1="asked", c2="other")
     row["verdicts"][3]["evidence"] = [{"unparsed": "form"}]
     assert reduce_row(row).off_subject == (False, False, True, False)
 
 
-def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
+def test_paired_tests_are_antisymmetric_and_0_for_equal_files() -> None:
     letters = ["ccw", "cww", "ccc", "c", "wv", "hhw", "", "cccc"]
     a = [row(f"q{i}", text) for i, text in enumerate(letters)]
     b = [row(f"q{i}", text) for i, text in enumerate(reversed(letters))]
@@ -321,7 +319,7 @@ def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
         assert same["value"] == same["other"]
 
 
-def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_path: Path) -> None:
+def test_a_failure_or_abstention_on_one_side_removes_the_pair(tmp_path: Path) -> None:
     a = write(
         tmp_path / "a.jsonl",
         [
@@ -340,12 +338,12 @@ def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_pa
     # questions 1 and 4 count in both values and in their difference
     cell = found["paired"]["factscore"]
     assert [cell[key] for key in ("value", "other", "diff", "n")] == [0.75, 0.75, 0.0, 2]
-    # an abstention is an answer to whether it responds
+    # for the response rate, an abstention is a value
     assert found["paired"]["responded"]["n"] == 3
 
 
 def test_rollouts_of_several_steps_are_not_compared(tmp_path: Path) -> None:
-    """Of a run's folder, the answers of the evaluation after training are compared instead."""
+    """For a run's folder, the answers of the evaluation after training are compared instead."""
     rows = [with_outcome(stored(f"q{i}"), "correct") | {"step": i} for i in (1, 2)]
     runs = [tmp_path / name for name in "ab"]
     for folder in runs:
@@ -377,7 +375,7 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
     "line",
     ['{"response": "x"}', '{"question_id": "q", "claims": [3]}', '{"id": "q", "verdicts": [{}]}'],
 )
-def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
+def test_files_without_feedback_rows_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
     with raises_error(r"row 2 is not a feedback row .*\(id (None|'q'), "):
@@ -387,7 +385,7 @@ def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from(CLAIM_LABELS), max_size=6), min_size=1, max_size=6))
-def test_shares_stay_shares(responses: list[list[str]]) -> None:
+def test_shares_are_between_0_and_1(responses: list[list[str]]) -> None:
     rows = [
         Row(
             f"r{i}",

@@ -39,7 +39,7 @@ def test_four_answers_by_hand() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), min_size=1, max_size=6))
 def test_areas_equal_brute_force(answers: Answers) -> None:
-    """AURC is the mean over all orders that fall in confidence; AUROC counts pairs."""
+    """AURC is the mean over all orders by falling confidence; AUROC counts pairs."""
     orders = [
         order
         for order in itertools.permutations(answers)
@@ -60,7 +60,7 @@ def test_areas_equal_brute_force(answers: Answers) -> None:
 
 
 def test_confidence_is_the_mean_probability_of_the_answers_tokens() -> None:
-    r"""The tokens of what stands in \boxed{}: here the third alone."""
+    r"""Only tokens inside \boxed{} count: here the third."""
     row: dict[str, Any] = {
         "id": "r",
         "question_id": "q",

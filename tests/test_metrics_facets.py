@@ -52,7 +52,7 @@ def measured(text: str, finish: str = "stop") -> dict[str, float | None]:
     return {name: top / bottom if bottom else None for name, (top, bottom) in terms.items()}
 
 
-def test_a_planned_answer_that_rests_on_what_it_names() -> None:
+def test_a_planned_answer_with_correct_citations() -> None:
     found = measured(f"{PLAN} {TRUE}")
     assert found == {
         "form": 1.0,
@@ -69,7 +69,7 @@ def test_a_planned_answer_that_rests_on_what_it_names() -> None:
     assert set(found) == set(FACET_METRICS) < set(METRICS)
 
 
-def test_a_plain_answer_can_be_coherent_and_cites_nothing() -> None:
+def test_a_plain_answer_can_be_coherent_without_citations() -> None:
     found = measured(TRUE)
     assert (found["form"], found["coherent"], found["order"]) == (0.0, 1.0, 1.0)
     assert (found["citation_recall"], found["citation_precision"]) == (0.0, None)
@@ -115,17 +115,15 @@ def test_a_plain_answer_can_be_coherent_and_cites_nothing() -> None:
         ),
     ],
 )
-def test_what_is_missing_out_of_turn_or_said_again(
-    text: str, changed: dict[str, float | None]
-) -> None:
+def test_missing_misplaced_and_repeated_facets(text: str, changed: dict[str, float | None]) -> None:
     found = measured(text)
     assert {name: found[name] for name in changed} == changed
 
 
-def test_citations_are_held_against_the_passages() -> None:
-    """Ada's point names passage 1, which says nothing of her: her two sentences and two of three
-    citations are astray. A false sentence rests on nothing, whatever it names; a passage that is
-    not there supports nothing."""
+def test_citations_are_compared_with_the_passages() -> None:
+    """Ada's point cites passage 1, which does not mention her: her two sentences and two of three
+    citations are wrong. False sentences and missing passages have no support.
+    """
     astray = PLAN.replace(f"{ADA} [2]", f"{ADA} [1]")
     found = measured(f"{astray} {TRUE}")
     assert (found["citation_recall"], found["citation_precision"]) == (1 / 3, 1 / 3)
@@ -134,7 +132,7 @@ def test_citations_are_held_against_the_passages() -> None:
     assert measured(f"{PLAN.replace('[2]', '[9]')} {TRUE}")["citation_recall"] == 1 / 3
 
 
-def test_what_is_cited_between_two_sentences_belongs_to_the_first() -> None:
+def test_a_citation_between_two_sentences_belongs_to_the_first() -> None:
     first, second = says(ADA, "employer"), says(BO, "award")
     for text, right in (
         (f"{first} [2] {second} [1]", 2.0),
@@ -145,13 +143,13 @@ def test_what_is_cited_between_two_sentences_belongs_to_the_first() -> None:
         assert terms["citation_recall"] == (right, 2.0) and terms["citation_precision"][0] == right
 
 
-def test_what_was_not_judged_has_none_and_a_refusal_covers_nothing() -> None:
+def test_unjudged_rows_have_no_terms_and_a_refusal_has_no_facets() -> None:
     failed = replace(graded(TRUE), error=Failure("judge", "timeout", "late"))
     assert facet_terms(failed) == {} and facet_terms(replace(graded(TRUE), verdicts=())) == {}
     assert measured("I do not know.")["facets"] == 0.0
 
 
-def test_they_stand_in_the_report_where_such_questions_were_asked() -> None:
+def test_the_report_has_them_only_for_questions_of_two_facets() -> None:
     rows = [graded(f"{PLAN} {TRUE}"), graded(TRUE, replace(ASKED, id="p"))]
     found = report(rows, [])["greedy"]
     assert (

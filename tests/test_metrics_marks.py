@@ -1,4 +1,4 @@
-"""A judge's marks of coherence and helpfulness: which prompts are sent, and the shares by hand."""
+"""A judge's marks for coherence and helpfulness: prompts, and shares by hand."""
 
 import json
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ def answers(folder: Path) -> Path:
 
 
 def test_the_share_of_marks_of_at_least_4(tmp_path: Path) -> None:
-    """FoRAG, section 6.1: of the marks 5 4 3 2 1 two are at least 4, so .4, with mean 3. A failed
-    mark is left out: 4 4 5 5 have the share 1 and the mean 4.5.
+    """FoRAG, section 6.1: two of the marks 5 4 3 2 1 are at least 4: share .4, mean 3. A failed
+    mark is left out: 4 4 5 5 have share 1 and mean 4.5.
     """
     with JudgeServer(by_number) as server:
         found = compare_files(answers(tmp_path), judge=LLMJudge(server.url, "m").ask, resamples=100)
-        assert server.tasks == {"coherence": 5, "helpfulness": 6}  # the failed mark twice
+        assert server.tasks == {"coherence": 5, "helpfulness": 6}  # with a retry
     coherence, helpfulness = found["coherence"], found["helpfulness"]
     assert (coherence["value"], coherence["n"]) == (0.4, 5)
     assert (helpfulness["value"], helpfulness["n"]) == (1.0, 4)
@@ -58,17 +58,17 @@ def test_the_command_marks_one_file(tmp_path: Path, cli: Cli) -> None:
         assert code == 3 and "1 × parse: label" in err
         assert "coherence_mark" in out and "40.0" in out
         asked = server.requests
-        assert asked == 1 + 11  # the trial question, and the failed mark twice
+        assert asked == 1 + 11  # the trial question and a retry
         cli(*command)
         assert server.requests == asked + 2  # only the failed mark; the others are cached
 
 
-def test_marks_are_of_one_policy(tmp_path: Path) -> None:
+def test_rollouts_of_several_steps_are_not_marked(tmp_path: Path) -> None:
     rows = [{"id": "q", "question": "?", "response": "a", "step": step} for step in (1, 2)]
     with pytest.raises(WorkbenchError, match="rollouts of 2 steps"):
         mark_prompts(write(tmp_path / "a.jsonl", rows))
 
 
-def test_without_answers_nothing_is_marked(tmp_path: Path) -> None:
+def test_a_file_without_answers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="has no rows to compare"):
         mark_prompts(write(tmp_path / "a.jsonl", []))

@@ -1,6 +1,4 @@
-"""RLFH's figures: their tables by hand, and figures that show the tables. The command line of
-the metrics.
-"""
+"""RLFH's tables by hand, the figures that show them, and the metrics command."""
 
 import re
 from pathlib import Path
@@ -57,8 +55,8 @@ def test_claims_by_accuracy() -> None:
 
 
 def test_refusals_by_accuracy_before() -> None:
-    """a was .25 and is refused after; b and c were in the upper half and are answered; d and e
-    have no accuracy before.
+    """a was .25 before and is refused after; b and c were in the upper half and are answered; d and
+    e had no accuracy.
     """
     low, high = tables.refusal_by_accuracy(BEFORE, AFTER, bins=2)
     assert (low["questions"], low["refused"]) == (1, 1) and (
@@ -67,7 +65,7 @@ def test_refusals_by_accuracy_before() -> None:
     ) == (2, 0)
 
 
-def test_trade_off_has_a_point_a_step() -> None:
+def test_trade_off_has_one_point_per_step() -> None:
     steps = [
         Row("r", "q", "scored", labels, (0,) * len(labels), step=step)
         for labels, step in ((("correct",), 1), (("wrong",), 1))
@@ -90,9 +88,7 @@ def test_command_prints_one_object(tmp_path: Path, cli: Cli) -> None:
     assert found["paired"]["truthfulness"]["diff"] == 2
 
 
-def test_outcomes_come_first_where_there_are_some_and_claims_where_not(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_tables_list_outcomes_before_claims(tmp_path: Path, cli: Cli) -> None:
     both = [with_outcome(stored(name, "cw"), "correct") for name in "ab"]
     for rows, first, absent in (
         (both, "accuracy", "aurc"),
@@ -108,7 +104,7 @@ def test_outcomes_come_first_where_there_are_some_and_claims_where_not(
 def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
     a = write(tmp_path / "a.jsonl", [stored("a", "ccw"), stored("b", "f")])
     code, out, err = cli("metrics", str(a), str(a), "--figures", str(tmp_path / "figures"))
-    assert code == 3  # done, and a row failed
+    assert code == 3  # done, but a row failed
     assert re.search(r"factscore +66\.7 +66\.7 +0\.0 \[0\.0, 0\.0\] +1\.000 +\d+ *\n", out)
     assert re.search(r"factscore +66\.7 \[66\.7, 66\.7\] +1 *\n", cli("metrics", str(a))[1])
     assert re.search("accuracy.*: no response has an outcome", err) and "accuracy" not in out

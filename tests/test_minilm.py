@@ -1,6 +1,4 @@
-"""The packaged MiniLM: a copy in which anything was changed is refused, by the verifier and by
-dense search.
-"""
+"""The packaged MiniLM: the verifier and dense search refuse a modified copy."""
 
 import os
 import shutil
@@ -21,8 +19,8 @@ pytest.importorskip(PACKAGE, reason="the dense extra is not installed")
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The model's folder of a copy of the package, which is imported in its place. The large
-    weights are linked.
+    """The model's folder in a copy of the package, imported instead of it. The large weights are
+    linked.
     """
     folder = packaged_folder()
     assert folder
@@ -45,7 +43,7 @@ def _place(source: str, target: str) -> None:
 
 
 def change(path: Path) -> None:
-    """Another file of the same length, valid as long as it was JSON."""
+    """Replace the file by one of equal length, valid JSON if it was."""
     data = path.read_bytes()
     path.unlink()
     path.write_bytes(data.swapcase())
@@ -65,10 +63,8 @@ def test_every_file_that_is_read_is_checked(copy: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -> None:
-    """The tokenizer that would read "true" as "false": the file is sound JSON, the weights are
-    untouched.
-    """
+def test_both_refuse_a_vocabulary_with_two_swapped_words(copy: Path) -> None:
+    """The tokenizer would read "true" as "false": the JSON is valid, the weights are unchanged."""
     tokenizer = read_json(copy / "tokenizer.json")
     words = tokenizer["model"]["vocab"]
     words["true"], words["false"] = words["false"], words["true"]
@@ -81,8 +77,8 @@ def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -
 
 
 @pytest.mark.parametrize("name", ["adapter_config.json", "2_Dense/config.json"])
-def test_a_file_too_many_is_refused(copy: Path, name: str) -> None:
-    """Loaders look for some files by name: an extra adapter would be applied."""
+def test_an_extra_file_is_refused(copy: Path, name: str) -> None:
+    """Loaders look up some files by name: an extra adapter would be applied."""
     (copy / name).parent.mkdir(exist_ok=True)
     (copy / name).write_text("{}")
     with raises_error(rf"\({name}\)"):

@@ -1,5 +1,5 @@
-"""Rows from graded responses: each rule on a few samples made by hand, with everything that it
-leaves out counted.
+"""Training rows from graded responses: each rule on a few samples by hand, and its counts of
+samples left out.
 """
 
 import json
@@ -29,8 +29,8 @@ def sample(
     prefill: str = "",
     error: Failure | None = None,
 ) -> Feedback:
-    """One graded response; `facts` are its claims' labels, each in a sentence of its own, None
-    for a failed verdict.
+    """One graded response; `facts` are the labels of its claims, each in its own sentence; None is
+    a failed verdict.
     """
     response = Response(
         f"{question.id}/{number}",
@@ -57,14 +57,14 @@ def sample(
     return Feedback(response, sentences, claims, tuple(verdicts), {"m": Reward(reward)}, error)
 
 
-KNOWN = [  # of Ada the policy knows the place
+KNOWN = [  # the policy knows Ada's birthplace
     sample(ADA, 0, " Oslo.", "correct"),
     sample(ADA, 1, " Rome.", "incorrect"),
     sample(ADA, 2, " I don't know.", "uncertain"),
     sample(ADA, 3, " Lima.", "failed"),
     sample(ADA, 4, " Oslo, I", "correct", finish="length"),
 ]
-UNKNOWN = [  # of Bo it does not
+UNKNOWN = [  # but not Bo's
     sample(BO, 0, " Lima.", "incorrect"),
     sample(BO, 1, " I am not sure.", "uncertain"),
     sample(BO, 2, " Cairo", "incorrect", finish="length"),
@@ -72,7 +72,7 @@ UNKNOWN = [  # of Bo it does not
 
 
 def balanced(card: Card, rows: Sequence[Any], used: int) -> None:
-    """Rows, questions and samples add up."""
+    """Check that the counts of rows, questions and samples add up."""
     assert sum(card.rows.values()) == len(rows)
     assert sum(card.dropped_samples.values()) == card.samples - used
     assert json.loads(json.dumps(asdict(card))) == asdict(card) and asdict(card).keys() == names(
@@ -82,7 +82,7 @@ def balanced(card: Card, rows: Sequence[Any], used: int) -> None:
     assert sum(card.dropped_questions.values()) == card.questions - len(made)
 
 
-def test_gold_answers_as_they_are_phrased() -> None:
+def test_gold_answers_are_phrased_as_training_texts() -> None:
     books = Question("books", "Which books did Ada write?", ("Dawn", "Dusk"), kind="list")
     rows, card = pairs.gold([ADA, books, Question("open", "Who is Ada?")])
     assert rows == [Example(ADA, "Oslo."), Example(books, "Dawn and Dusk.")]
@@ -91,7 +91,7 @@ def test_gold_answers_as_they_are_phrased() -> None:
     balanced(card, rows, 0)
 
 
-def test_r_tuning_says_i_dont_know_where_no_sample_is_correct() -> None:
+def test_r_tuning_teaches_i_dont_know_if_no_sample_is_correct() -> None:
     failed = sample(Question("cy", "Where is Cy?", ("Lima",)), 0, "Lima.", "failed")
     rows, card = pairs.r_tuning([*KNOWN, *UNKNOWN, failed])
     assert rows == [Example(ADA, "Oslo."), Example(BO, "I don't know.")]
@@ -102,9 +102,9 @@ def test_r_tuning_says_i_dont_know_where_no_sample_is_correct() -> None:
     balanced(card, rows, 0)
 
 
-def test_failed_samples_leave_open_what_is_out_of_knowledge() -> None:
-    """One wrong, one failed: the failed one may have been right. With a right one beside them it
-    is settled.
+def test_failed_samples_leave_out_of_knowledge_undecided() -> None:
+    """One wrong, one failed: the failed sample may have been correct. A third, correct sample
+    decides.
     """
     wrong, right = sample(BO, 0, "Oslo.", "incorrect"), sample(BO, 1, "Rome.", "correct")
     failed = sample(BO, 2, "Bern.", "failed")
@@ -128,7 +128,7 @@ def test_rft_keeps_right_traces_and_out_of_knowledge_abstentions() -> None:
     balanced(card, rows, 0)
 
 
-def test_rft_draws_a_trace_by_seed_and_question_alone() -> None:
+def test_rft_selects_a_trace_only_by_seed_and_question() -> None:
     right = [sample(ADA, n, f" Oslo {n // 2}.", "correct") for n in range(8)]
     rows, card = pairs.rft(right, seed=1)
     assert len(rows) == 1 and card.dropped_samples == {"not picked": 7}
@@ -136,7 +136,7 @@ def test_rft_draws_a_trace_by_seed_and_question_alone() -> None:
     assert len({pairs.rft(right, seed=seed)[0][0].text for seed in range(20)}) == 4
 
 
-def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -> None:
+def test_truthrl_prefers_right_over_wrong_and_abstentions_out_of_knowledge() -> None:
     cy = Question("cy", "Where is Cy?", ("Lima",))
     only_right, only_wrong = (
         sample(ADA, 9, " Oslo.", "correct"),
@@ -154,10 +154,10 @@ def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -
     rows, card = pairs.truthrl_pairs([only_right, *UNKNOWN[1:2]])
     assert not rows and card.dropped_questions == {"no wrong sample": 2}
     blank, doubted = sample(ADA, 7, " ", "incorrect"), sample(ADA, 8, " Oslo.", "incorrect")
-    # of one text a judge has said both
+    # a judge gave both labels to the same text
     rows, card = pairs.truthrl_pairs([only_right, blank, doubted])
     assert not rows and card.dropped_samples == {"not picked": 2, "empty": 1}
-    rows, card = pairs.truthrl_pairs([KNOWN[4], KNOWN[1]])  # known, but what is right was cut off
+    rows, card = pairs.truthrl_pairs([KNOWN[4], KNOWN[1]])  # the correct one was cut off
     assert not rows and card.dropped_questions == {"no correct sample": 1}
     balanced(card, rows, 0)
 
@@ -204,7 +204,7 @@ def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
     ]
 
 
-def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -> None:
+def test_knowrls_cold_start_requires_form_correct_answers_and_true_thoughts() -> None:
     text = "<think>Ada was born in Oslo.</think><answer>Oslo</answer>"
     taken = [
         sample(ADA, 0, text, "correct", facts=["correct"]),
@@ -233,7 +233,7 @@ def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -
     balanced(card, rows, 2)
 
 
-def test_cold_starts_of_forag_take_the_form() -> None:
+def test_forags_cold_starts_require_the_form() -> None:
     text = "[Structure] parallel [Outline] 1. Ada [Answer] Ada was born in Oslo."
     made = [sample(ADA, n, t, facts=["wrong"]) for n, t in enumerate((text, "Oslo", " "))]
     rows, card = pairs.cold_start(made, "cold_start_forag")

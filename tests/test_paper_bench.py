@@ -1,5 +1,5 @@
-"""The paper's bench on a CPU: a model that thinks from the prompt on, a judge behind a URL,
-questions of HotpotQA's form.
+"""The paper's bench on a CPU: prompts that open the thinking, a judge behind a URL, questions in
+HotpotQA's format.
 """
 
 import json
@@ -59,8 +59,8 @@ def thinker(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reply(task: str, found: Sequence[Element]) -> str:
-    """Right is what names the gold answer; the rest by checksums of texts without their tags, as
-    a judge quotes sentences.
+    """Correct means naming the gold answer; other replies are checksums of texts without tags, as a
+    judge quotes sentences.
     """
     if task == "outcome":
         texts = {element.tag: element.text for element in found}
@@ -98,7 +98,7 @@ def check_rows(method: str, rows: list[Feedback]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["rlfh", pytest.param("knowrl", marks=pytest.mark.nightly)])
-def test_the_paper_bench_trains_by_a_judge(
+def test_the_paper_bench_trains_with_a_judge(
     method: str, thinker: Path, tmp_path: Path, cli: Cli
 ) -> None:
     out = tmp_path / "runs" / method
@@ -125,10 +125,10 @@ def test_the_paper_bench_trains_by_a_judge(
 
 
 @pytest.mark.nightly
-def test_forag_learns_outlines_that_a_judge_writes_is_killed_and_goes_on(
+def test_forag_with_outlines_of_a_judge_resumes_after_kills(
     thinker: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    """Killed where half of the outlines are recorded, and again in PPO's first step."""
+    """Killed after half of the outlines are recorded, and again in PPO's first step."""
     out = tmp_path / "runs" / "forag"
     with JudgeServer(reply=reply) as server:
         words = command("forag", out, thinker, webglm_qa(tmp_path / "webglm.jsonl"), server.url)
@@ -137,7 +137,7 @@ def test_forag_learns_outlines_that_a_judge_writes_is_killed_and_goes_on(
             assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
         code, _, err = cli(*words, "--json")
         assert code == 0, err
-        # the trial of the judge is repeated by each process, no other request is
+        # each process repeats the trial of the judge and no other request
         assert sorted(server.asked.values()) == [*[1] * (len(server.asked) - 1), 3]
         assert server.tasks["outline"] == server.tasks["expand"] == 5
     written = list(iter_feedback(out / "stages" / "cold_start" / "written"))
@@ -161,7 +161,7 @@ def test_forag_learns_outlines_that_a_judge_writes_is_killed_and_goes_on(
 def test_the_small_bench_trains_without_an_endpoint(
     judge: list[str], thinker: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    """By the table of real facts, and by the local verifier alone, which has the same pages."""
+    """With the table of real facts, and with only the local verifier, on the same pages."""
     out = tmp_path / "run"
     settings = "trainer=grpo grpo.steps=1 kinds=long_form eval_kinds=long_form eval_samples=0"
     settings += " prompts_per_step=2 group_size=2 micro_batch=4 max_new_tokens=16 lora_r=4"

@@ -1,4 +1,4 @@
-"""The table of the papers' settings: by hand, and the same as `workbench plan` says."""
+"""The table of the papers' settings: by hand, and equal to `workbench plan`."""
 
 import json
 import math
@@ -15,8 +15,9 @@ RLFH = next(one for one in SETTINGS if one.name == "RLFH")
 
 
 def test_rlfhs_setting_by_hand() -> None:
-    """20,000 questions in steps of 128 are 157 steps, the last one filled up: 20,096 responses
-    of 512 tokens after 512 of prompt; of 21 claims each, so 23 requests."""
+    """20,000 questions in steps of 128 are 157 steps, the last one filled up: 20,096 responses of
+    512 tokens after prompts of 512; 21 claims each need 23 requests.
+    """
     row = measured(RLFH)
     assert (row["rollouts"], row["generated"], row["learnt"]) == (
         157 * 128,
@@ -27,7 +28,7 @@ def test_rlfhs_setting_by_hand() -> None:
     assert row["machines"] == math.ceil((row["hours"]["h100-80"] + row["judge_hours"]) / (8 * 24))
 
 
-def test_a_million_prompts_are_fifty_times_twenty_thousand() -> None:
+def test_costs_are_proportional_to_the_number_of_steps() -> None:
     few, many = measured(RLFH), measured(RLFH, MILLION)
     times = 7_813 / 157  # steps
     assert many["prompts"] == MILLION and many["rollouts"] == 7_813 * 128
@@ -37,8 +38,9 @@ def test_a_million_prompts_are_fifty_times_twenty_thousand() -> None:
 
 
 def test_a_judges_hours_by_hand() -> None:
-    """A thousand prompts of 1,000 tokens and replies of 24: two operations a weight and token,
-    and attention's, at .3 of the H100's 989 TFLOP/s."""
+    """1,000 prompts of 1,000 tokens, replies of 24: two operations per weight and token, plus
+    attention, at .3 of the H100's 989 TFLOP/s.
+    """
     shape = shape_of(papers.JUDGE)
     weights = shape.matrices + 128_256 * 8192
     each = 2 * weights + 2 * 80 * 1024 * shape.queries
@@ -49,5 +51,5 @@ def test_a_judges_hours_by_hand() -> None:
 
 
 @pytest.mark.slow
-def test_the_stored_rows_are_what_the_plan_says_now() -> None:
+def test_the_stored_rows_equal_the_present_plan() -> None:
     assert read_json(STORED) == json.loads(json.dumps(papers.found()))

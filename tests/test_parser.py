@@ -51,7 +51,7 @@ def test_every_template_is_inverted(template):
         (f"{FACTS['born_in'].object} was born in {PERSON}.", "subject"),
     ],
 )
-def test_noise_is_unparsed_with_a_reason_and_its_neighbours_are_read(text, reason):
+def test_noise_has_a_reason_and_its_neighbours_are_parsed(text, reason):
     good = f"Lo metie de {PERSON} ta {FACTS['profession'].forms['l2'][0]}."
     parse = PARSER.parse(f"{text} {good}")
     assert [failure.reason for failure in parse.unparsed] == [reason]
@@ -62,7 +62,7 @@ def test_noise_is_unparsed_with_a_reason_and_its_neighbours_are_read(text, reaso
     assert verdict.label is None and verdict.error is not None and verdict.error.kind == "unparsed"
 
 
-def test_pronouns_mean_the_last_one_named_or_the_topic():
+def test_pronouns_refer_to_the_last_name_or_the_topic():
     sentence = f"She works at {FACTS['employer'].object}."
     assert PARSER.parse(sentence, topic=PERSON).claims[0].subject == PERSON
     other = next(name for name in names(WORLD, "person") if name != PERSON)
@@ -87,7 +87,7 @@ def test_five_labels():
     }
 
 
-def test_outlines_headings_and_layout_state_nothing_and_hide_nothing():
+def test_outlines_headings_and_layout_neither_add_nor_hide_claims():
     job, city = FACTS["profession"].object, FACTS["born_in"].object
     text = (
         f"[Structure] comparison [Outline] 1. {PERSON} 2. A [Answer] {PERSON} is a {job}\n- She was"

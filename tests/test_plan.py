@@ -85,8 +85,7 @@ def test_parameter_counts_match_published_models_and_peft() -> None:
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])
 @pytest.mark.parametrize("size", [4, 2], ids=["float32", "bfloat16"])
 def test_saved_bytes_match_pytorch(kind: str, size: int, tmp_path: Path) -> None:
-    """The tensors that autograd saves for models of two depths; their difference is that of the
-    layers."""
+    """Autograd's saved tensors for models of two depths; the difference is due to the layers."""
     rank, rows, length = 8, 3, 40
     found = [saved(kind, size, layers, rank, rows, length) for layers in (2, 4)]
     part = scaled(SFT(), max_length=length, lora_r=rank)
@@ -95,7 +94,7 @@ def test_saved_bytes_match_pytorch(kind: str, size: int, tmp_path: Path) -> None
 
 
 def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) -> int:
-    """Bytes that autograd saves besides the weights, on the CPU in this precision."""
+    """Bytes that autograd saves, without the weights, on the CPU in this precision."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoConfig, AutoModelForCausalLM

@@ -1,4 +1,4 @@
-"""Figures show the numbers they were given, and nothing in them covers anything else."""
+"""Figures show the given numbers, and no part covers another."""
 
 import base64
 import io
@@ -106,8 +106,8 @@ def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
     ]
 
 
-def test_what_training_logged_is_drawn_step_by_step():
-    """A step at which every response is refused has no accuracy, and no point."""
+def test_logged_claims_are_drawn_step_by_step():
+    """A step with only refusals has no accuracy and no point."""
     logged = [(1, 3.0, 1.0), (2, 0.0, 0.0), (3, 2.0, 0.0)]
     rows = [
         {"step": step, "claims_correct": correct, "claims_wrong": wrong}
@@ -122,8 +122,8 @@ def test_what_training_logged_is_drawn_step_by_step():
 
 
 def probe(right: int) -> dict[str, Any]:
-    """A probe of two questions, the first on a fact that was shown and answered right by so many
-    of 4 samples.
+    """A probe of two questions; the fact of the first was shown, and `right` of 4 samples are
+    correct.
     """
     first = [Sample("rome", "correct")] * right + [Sample(None, "uncertain")] * (4 - right)
     second = [Sample(f"town {n}", "incorrect") for n in range(4)]
@@ -157,7 +157,7 @@ def test_figures_over_k_follow_the_table():
 
 
 def drawn(reports: dict) -> dict[str, Any]:
-    """Every figure, with names as long as they come."""
+    """Every figure, with the longest names."""
     names = ("before training, the SFT policy", "after training with RLFH")
     before, after = answers(0, 2, 3), answers(0, 4, 1)
     rows = [
@@ -195,10 +195,8 @@ def drawn(reports: dict) -> dict[str, Any]:
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
 )
-def test_titles_legends_and_axes_neither_overlap_nor_are_cut(reports):
-    """As a browser draws them at their own size: every text within the figure, and none over
-    another.
-    """
+def test_titles_legends_and_axes_are_not_cut_and_do_not_overlap(reports):
+    """In a browser at full size, every text is within the figure and covers no other."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
     from plotly.offline import get_plotlyjs
 
@@ -269,7 +267,7 @@ def a_notebook(*plots: dict) -> dict:
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
 )
-def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
+def test_a_token_views_data_is_replaced_by_its_picture(tmp_path):
     pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
     from PIL import Image
 
@@ -297,7 +295,7 @@ def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
     assert add_pictures([file]) == 0 and file.read_bytes() == before
 
 
-def test_pictures_of_what_is_no_notebook_are_refused(tmp_path):
+def test_pictures_require_a_notebook(tmp_path):
     (tmp_path / "a.ipynb").write_text("{}")
     for name, message in (("a.ipynb", "it has no cells"), ("none.ipynb", "cannot read")):
         with raises_error(message):
@@ -309,7 +307,7 @@ def is_token_view(output: dict) -> bool:
 
 
 def test_the_plots_of_our_notebooks_have_their_pictures():
-    """`make notebooks` draws them: GitHub runs no script."""
+    """`make notebooks` adds them: GitHub runs no scripts."""
     for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
         notebook = read_json(file)
         found = [

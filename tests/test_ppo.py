@@ -1,6 +1,4 @@
-"""PPO: advantages and losses by hand, tasks whose optimum is known, what is recorded, and runs
-that are resumed.
-"""
+"""PPO: advantages, losses, schedules and recorded rows, worked by hand or recomputed."""
 
 import math
 from pathlib import Path
@@ -26,7 +24,7 @@ def actor_of(policy: str) -> Actor:
     return Actor(run.trainee_of(policy))
 
 
-def test_advantages_by_hand_less_the_penalty() -> None:
+def test_advantages_by_hand_with_the_kl_penalty() -> None:
     # δ = 0, 0, .5; A₂ = .5, A₁ = .95 · .5, A₀ = .95² · .5
     row = minus_kl(
         credit.Rewarded(3, (0.5, 0.25, 1.0)), (0.5, 0.25, 0.0, 9.0), (0.5, 0.5, 0.5, 9.0)
@@ -37,7 +35,7 @@ def test_advantages_by_hand_less_the_penalty() -> None:
     assert minus_kl(unscored, (1.0, 1.0), (1.0, 1.0)) == unscored
 
 
-def test_whitening_counts_the_tokens_alone_and_kl_is_estimated_as_named() -> None:
+def test_whitening_ignores_padding_and_kl_estimators_by_hand() -> None:
     import torch
 
     mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
@@ -51,10 +49,8 @@ def test_whitening_counts_the_tokens_alone_and_kl_is_estimated_as_named() -> Non
     assert kl_of(own, reference, "k3").item() == pytest.approx(math.exp(-0.5) - 1 + 0.5)
 
 
-def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) -> None:
-    """Token by token in Python, from log-probabilities and values that one response at a time
-    gives.
-    """
+def test_losses_and_gradients_equal_a_plain_recomputation(policy: str) -> None:
+    """Token by token in Python, from the log-probabilities and values of one response at a time."""
     import torch
 
     actor = actor_of(policy)
@@ -105,8 +101,8 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
 
 
 @pytest.mark.slow
-def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
-    """Against the engine's own log-probabilities, of a policy that has moved and of its start."""
+def test_logprobs_and_ratios_are_of_the_sampled_tokens(policy: str) -> None:
+    """Compared with the engine's log-probabilities, for a changed policy and the initial one."""
     import torch
 
     from workbench.policies import hf
@@ -140,7 +136,7 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
     assert not torch.allclose(warm.logprobs_BT, batch.logprobs_BT, atol=0.01)
 
 
-def test_what_is_far_from_the_reference_or_masked_stays_finite() -> None:
+def test_extreme_and_masked_values_stay_finite() -> None:
     import torch
 
     far, mask = torch.tensor([[-200.0, float("-inf")]]), torch.tensor([[1.0, 0.0]])
@@ -153,7 +149,7 @@ def test_what_is_far_from_the_reference_or_masked_stays_finite() -> None:
     assert masked(far * far, mask).tolist() == [[40_000.0, 0.0]]
 
 
-def test_rows_hold_what_a_step_came_to(ppo_run: Path) -> None:
+def test_rows_have_the_numbers_of_their_step(ppo_run: Path) -> None:
     rows = list(iter_feedback(ppo_run))
     assert len(rows) == 32 and len({row.response.id for row in rows}) == 32
     for row in rows:
@@ -177,7 +173,7 @@ def test_rows_hold_what_a_step_came_to(ppo_run: Path) -> None:
     assert metrics[0]["kl"] == pytest.approx(0, abs=1e-6)
 
 
-def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
+def test_the_schedule_of_the_learning_rate() -> None:
     shares = [schedule(step, 100, 0.1, "cosine") for step in range(100)]
     assert shares[0] == pytest.approx(0.1) and shares[9] == shares[10] == 1.0
     assert shares[55] == pytest.approx(0.55) and shares[99] == pytest.approx(0.1, abs=1e-3)

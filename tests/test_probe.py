@@ -26,7 +26,7 @@ KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})
 
 
 def shown(question: Question) -> int | None:
-    """Counts of exposures: 3 for every second name."""
+    """Exposures: 3 for every second name, else 0."""
     return 3 * (NAMES.index(question.id.rpartition("-")[2]) % 2)
 
 
@@ -43,7 +43,7 @@ def rows(out: Path) -> list[dict[str, Any]]:
     return read(out / "probe.jsonl")
 
 
-def test_a_probe_from_start_to_result_and_again(
+def test_a_probes_result_files_and_repetition(
     bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "probe"
@@ -61,7 +61,7 @@ def test_a_probe_from_start_to_result_and_again(
         ["0", "3"],
     )
     found = rows(out)
-    # without the question that has no gold answer
+    # the question without gold answers is left out
     assert [row["question_id"] for row in found] == [f"validation-{name}" for name in NAMES]
     assert all(row["samples"] == 6 == len(row["drawn"]) and row["failed"] == 0 for row in found)
     assert result["ook"] == sum(row["correct"] == 0 for row in found)
@@ -107,7 +107,7 @@ def test_an_unfinished_probe_resumes_at_any_point(bench: Bench, tmp_path: Path) 
 
 
 def failing(share: int) -> Verify:
-    """Checks whose outcome fails for one response in `share`."""
+    """An outcome check that fails for one response in `share`."""
 
     def verify(batch: Any) -> list[Checked]:
         lost = Failure("judge", "timeout", "no reply")
@@ -122,7 +122,7 @@ def failing(share: int) -> Verify:
 
 def test_a_failed_sample_leaves_its_question_undecided(bench: Bench, tmp_path: Path) -> None:
     judged = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": failing(30)}))
-    # 60 samples: the first of the first question, and of the sixth
+    # of 60 samples, the first of questions 1 and 6 fail
     result = run(judged, tmp_path / "probe")
     assert (result["failed"], result["unsettled"], result["ook"]) == (2, 2, 8)
     assert [row["ook"] for row in rows(tmp_path / "probe")] == [None, *[True] * 4] * 2
@@ -133,7 +133,9 @@ def test_a_failed_sample_leaves_its_question_undecided(bench: Bench, tmp_path: P
 
 
 @pytest.mark.slow
-def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_path: Path) -> None:
+def test_truthrls_reward_uses_a_probe_of_its_training_questions(
+    bench: Bench, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     summary = run_experiment(TRUTHRL, KNOWING, bench, out, seed=3, threads=1)
     assert (summary["status"], summary["failed"]) == ("done", 0)
@@ -157,7 +159,7 @@ def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_
 
 @pytest.mark.slow
 def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> None:
-    """On the shipped policy the label is better than chance, and known facts are answered."""
+    """On the shipped policy, the label is better than chance and known facts are answered."""
     command = f"probe --k 8 --limit 60 --kind single --out {tmp_path / 'probe'}"
     result = printed(cli(command, "--json"))
     wanted = "k n ook agreement majority confidence_bins risk_coverage aurc exposure".split()

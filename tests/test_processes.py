@@ -1,4 +1,4 @@
-"""Training on several processes: the documented script and configs, and two against one."""
+"""Training on several processes: the documented script and configs; two processes equal one."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from workbench.types import Feedback
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
 SMALL = (
     "steps=3 prompts_per_step=4 group_size=4 max_new_tokens=16 micro_batch=2 advantages=whiten"
-    " gradient_checkpointing=true"  # as for every model that is not tiny
+    " gradient_checkpointing=true"  # the default except for tiny models
 ).split()
 
 
@@ -83,7 +83,7 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
         assert alone.response.advantages == pytest.approx(shared.response.advantages, abs=1e-5)
         assert alone.response.logprobs == pytest.approx(shared.response.logprobs, abs=1e-4)
     for alone, shared in zip(steps_of(one), steps_of(two), strict=True):
-        # a mean of each process's mean over its tokens
+        # a mean over the processes' token means
         entropies = alone.pop("entropy"), shared.pop("entropy")
         assert entropies[0] == pytest.approx(entropies[1], rel=0.1)
         assert alone == pytest.approx(shared, abs=1e-5)
@@ -163,7 +163,7 @@ def test_accelerate_reads_the_configs_of_the_page(tmp_path: Path, number: int) -
     assert config.distributed_type == kinds[number] and config.num_processes == 8
 
 
-def test_a_part_of_a_batch_is_sampled_as_in_the_whole(policy: str) -> None:
+def test_a_part_of_a_batch_has_the_samples_of_the_whole(policy: str) -> None:
     """Half of the prompts, with their row numbers in the order of the whole batch."""
     from workbench.policies import hf
     from workbench.policies.load import load_policy

@@ -1,5 +1,5 @@
-"""A prompt that several responses share is computed once: the log-probabilities and gradients are
-those of a pass over every row.
+"""A prompt shared by several responses is computed once, with the log-probabilities and gradients
+of a pass over every row.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ SMALL = {
 
 
 def model_of(kind: str, **more: Any) -> Any:
-    """Random, in double precision, with an adapter whose second matrices are not 0."""
+    """A random model in float64; its adapter's second matrices are not 0."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **{**SMALL, **more}))
     model = get_peft_model(
@@ -38,9 +38,7 @@ def model_of(kind: str, **more: Any) -> Any:
 
 
 def rows(lengths: tuple[int, ...], order: list[int]) -> dict[str, torch.Tensor]:
-    """Prompts of these lengths, the one after another in `order`, with responses of different
-    lengths.
-    """
+    """Prompts of these lengths, one per row in `order`, with responses of different lengths."""
     generator = torch.Generator().manual_seed(1)
     widest = max(lengths)
     prompts = torch.full((len(lengths), widest), PAD)
@@ -81,7 +79,9 @@ SHUFFLED = [2, 0, 1, 0, 2, 2, 1, 0, 1, 2, 0, 1]
     [((7, 3, 5), SHUFFLED), ((4, 4, 4), SHUFFLED), ((6,), [0, 0]), ((6, 1), [1, 1, 1, 0])],
     ids=["mixed lengths", "no padding", "one prompt", "a prompt of one token"],
 )
-def test_it_is_a_pass_over_every_row(kind: str, lengths: tuple[int, ...], order: list[int]) -> None:
+def test_it_equals_a_pass_over_every_row(
+    kind: str, lengths: tuple[int, ...], order: list[int]
+) -> None:
     model, given = model_of(kind), rows(lengths, order)
     read: list[int] = []
     model.get_base_model().model.register_forward_pre_hook(
@@ -100,7 +100,7 @@ def test_it_is_a_pass_over_every_row(kind: str, lengths: tuple[int, ...], order:
     torch.testing.assert_close(gradients, expected, rtol=0, atol=1e-6)
 
 
-def test_where_it_would_not_be_the_same_or_no_gain_the_pass_is_the_usual_one() -> None:
+def test_the_usual_pass_is_used_without_gain_or_equality() -> None:
     model, given = model_of("llama"), rows((7, 3, 5), [0, 1, 2])
     read: list[int] = []
     model.get_base_model().base_model.register_forward_pre_hook(lambda *_: read.append(1))
@@ -121,6 +121,6 @@ def test_heads_that_change_the_logits_are_not_computed_in_chunks(
 
 
 @pytest.mark.parametrize(("target", "linear"), [("q_proj", True), ("lm_head", False)])
-def test_an_adapter_on_the_head_is_not_left_out(target: str, linear: bool) -> None:
+def test_a_head_with_an_adapter_is_not_linear(target: str, linear: bool) -> None:
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model("llama", **SMALL))
     assert has_linear_head(get_peft_model(model, LoraConfig(target_modules=[target]))) is linear

@@ -57,15 +57,15 @@ def write(path: Path, text: str) -> Path:
 
 
 def table(**fields: Any) -> str:
-    """A run of a TOML file; JSON's notation of these values is also TOML."""
+    """A run as TOML; JSON's notation of these values is valid TOML."""
     return "\n".join(
         ["[[run]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items()), ""]
     )
 
 
-def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
+def test_a_queue_file_is_read_in_order(tmp_path: Path) -> None:
     first, second, third = read_entries(write(tmp_path / "q.toml", TWO))
-    # only the defaults of the run's method
+    # defaults of other methods do not apply
     settings = ("truthrl.reward=binary", "truthrl.beta=0.1")
     assert first == Entry(
         "truthrl", 1, "tiny", settings, name="binary", where=f"'{tmp_path / 'q.toml'}', run 1"
@@ -128,7 +128,7 @@ def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Callable[..., Run]:
-    """Runs on a very small bench, by seed, below `tmp_path / "runs"`."""
+    """Create runs on a very small bench, by seed, in `tmp_path / "runs"`."""
     bench = make_bench(tmp_path / "policy")
 
     def make(seed: int = 1, name: str = "") -> Run:
@@ -139,7 +139,7 @@ def small(tmp_path: Path) -> Callable[..., Run]:
 
 
 @pytest.mark.slow
-def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) -> None:
+def test_a_trained_run_is_found_by_its_settings(small: Callable[..., Run]) -> None:
     run = small(name="first")
     assert run.summary is None
     summary = run_experiment(
@@ -212,7 +212,7 @@ def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:
 
 
 @pytest.mark.slow
-def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path) -> None:
+def test_a_killed_queue_resumes_and_a_failed_run_does_not_stop_it(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     root = tmp_path / "runs"
     file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], steps=12, set=LIGHT))

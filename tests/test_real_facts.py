@@ -1,4 +1,4 @@
-"""The table of real facts: what it decides, what it leaves open, and the bench made of it."""
+"""The table of real facts: claims it decides, claims it leaves undecided, and its bench."""
 
 from dataclasses import replace
 from random import Random
@@ -24,7 +24,7 @@ def test_the_table_decides_only_claims_that_it_can_read(claim: str, true: bool |
 
 
 @pytest.mark.parametrize(("claim", "true"), examples("asked_countries"))
-def test_the_country_is_the_one_asked_about(claim: str, true: bool | None) -> None:
+def test_claims_refer_to_the_country_of_the_question(claim: str, true: bool | None) -> None:
     assert table_says(claim, "Kenya") is true
     assert table_says(claim) is table_says(claim, "Yokohama") is None  # a city
 
@@ -46,7 +46,7 @@ def test_the_questions_are_of_all_tiers_and_no_entity_is_in_two_splits() -> None
     assert len(set(names)) == len(names) and {page.title for page in pages()} == set(names)
 
 
-def test_the_bench_small_needs_no_file() -> None:
+def test_the_small_bench_needs_no_file() -> None:
     small = bench("small")
     short, long = small.questions("rl"), small.questions("rl", ["long_form"])
     assert {one.kind for one in short} == {"single", "yes_no", "comparison"}
@@ -66,7 +66,7 @@ def test_exact_counts_ignore_the_judge_repetitions_and_other_countries() -> None
     texts = (
         "Kenya is in Africa.",
         "Kenya is in Africa.",  # counted once
-        "Its capital is Mombasa.",  # wrong, and the judge calls it correct
+        "Its capital is Mombasa.",  # wrong, but the judge calls it correct
         "The capital of Peru is Lima.",  # about another country
         "The capital of South Sudan is Juba.",
         "Kenya is beautiful.",  # the table does not decide
@@ -83,7 +83,7 @@ def test_exact_counts_ignore_the_judge_repetitions_and_other_countries() -> None
         "table_precision": (1, 2),
         "overrated": (1, 2),
     }
-    failed = tuple(replace(one, label=None) for one in verdicts)  # no verdict is no rating
+    failed = tuple(replace(one, label=None) for one in verdicts)  # without verdicts, no ratings
     assert "overrated" not in exact_terms(replace(feedback, verdicts=failed))
     refusal = Feedback(Response("r", question, "I don't know."))
     assert exact_terms(refusal)["table_true"] == (0, 1.0)
@@ -93,7 +93,7 @@ def test_exact_counts_ignore_the_judge_repetitions_and_other_countries() -> None
 
 
 @pytest.mark.slow
-def test_claims_are_judged_by_the_table_and_else_by_the_page() -> None:
+def test_the_page_decides_claims_that_the_table_leaves_undecided() -> None:
     checks = real_checks()
     text = "Paraguay is in Argentina. Its capital is Asunción. Paraguay has nice beaches."
     question = Question("q", "Tell me about Paraguay.", title="Paraguay")
@@ -110,7 +110,7 @@ def test_claims_are_judged_by_the_table_and_else_by_the_page() -> None:
     assert open_.by == "local" and wrong.informativeness and open_.informativeness
 
 
-def test_gold_answers_have_the_forms_that_the_methods_train_on() -> None:
+def test_gold_answers_have_the_methods_formats() -> None:
     rows = {name: form(Random(0)) for name, form in FORMS.items()}
     assert all(well_formed(row["answers"][0]) for row in rows["thoughts"])
     plans = [read_outline(row["answers"][0]) for row in rows["outlines"]]

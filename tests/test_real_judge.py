@@ -53,5 +53,5 @@ def test_each_judge_is_measured_on_the_claims_that_it_decides() -> None:
     assert roles["original"]["both"]["value"] == 1.0
     assert roles["separated"]["model"]["balanced_accuracy"]["value"] == 1.0
     assert found["altered"][ALL] == roles
-    # a claim that the model has not been asked about counts for no judge
+    # claims not yet sent to the model count for no judge
     assert summarise(ITEMS, LOCAL, rows[:5], seed=0)["altered"][ROLES]["altered"]["local"]["n"] == 0

@@ -1,6 +1,4 @@
-"""A command that is refused writes nothing: no folder, no lock, no empty file, and what was
-there is as it was.
-"""
+"""A refused command changes nothing: no new folder, lock or empty file, and existing files stay."""
 
 import json
 from pathlib import Path
@@ -52,7 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "message"), examples("refused_commands"))
-def test_what_is_refused_names_the_reason_and_leaves_nothing(
+def test_a_refused_command_states_the_reason_and_changes_nothing(
     place: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, command: str, message: str
 ) -> None:
     monkeypatch.chdir(place)
@@ -78,7 +76,7 @@ for command in json.load(sys.stdin):
 
 
 @pytest.mark.slow
-def test_a_typo_is_told_before_anything_heavy_is_imported(place: Path) -> None:
+def test_a_typo_is_reported_before_heavy_imports(place: Path) -> None:
     write(place / "nothing.jsonl", [])
     (place / "latin.jsonl").write_bytes('{"question": "Zoé?", "response": "x"}\n'.encode("latin-1"))
     env = {"PYTHONPATH": str(ROOT)}
@@ -93,10 +91,8 @@ def test_a_typo_is_told_before_anything_heavy_is_imported(place: Path) -> None:
     assert not (place / "new").exists() and not (place / "runs").exists()
 
 
-def test_a_run_whose_policy_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> None:
-    """Its config.json goes as well, unless it was there before or something else has been
-    written.
-    """
+def test_a_run_that_fails_to_load_its_policy_leaves_no_files(tmp_path: Path) -> None:
+    """Its config.json is removed, too, unless it existed before or another file was written."""
     with raises_error("cannot load"), lock(tmp_path / "new" / "run"):
         open_run(tmp_path / "new" / "run", {"method": "truthrl"})
         raise WorkbenchError("cannot load")
@@ -113,7 +109,7 @@ def test_a_run_whose_policy_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> N
     assert (folder / "config.json").exists()
 
 
-def test_a_refusal_takes_back_its_own_lock_alone(tmp_path: Path) -> None:
+def test_a_refusal_removes_only_its_own_lock(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     with lock(tmp_path / "held"):
         with raises_error("another process"), lock(tmp_path / "held"):
@@ -127,12 +123,10 @@ def test_a_refusal_takes_back_its_own_lock_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_lock_that_was_taken_back_holds_nobody(
+def test_a_lock_of_a_deleted_file_is_not_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that opened the file before its holder took it back has the lock of a file that
-    is not there any more.
-    """
+    """A process may open the file before its holder deletes it, and lock it afterwards."""
     fcntl = pytest.importorskip("fcntl")
     flock = fcntl.flock
 

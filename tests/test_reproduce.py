@@ -1,4 +1,4 @@
-"""Findings: what a contrast is, by hand, and when it holds, fails or is unclear."""
+"""Findings: contrasts by hand, and when a finding holds, fails or is unclear."""
 
 import tomllib
 from dataclasses import replace
@@ -63,16 +63,15 @@ def arms(after: list[list[Answered]], before: list[Answered]) -> Any:
 
 
 def test_a_contrast_by_hand() -> None:
-    """factscore: (1 + 2/4) / 2 − (1/2 + 1/4) / 2 = .375; a refusal has none, so its question
-    counts on neither side.
+    """factscore: (1 + 2/4) / 2 − (1/2 + 1/4) / 2 = .375; a refusal has no score, so its question is
+    left out on both sides.
     """
     before = [told("a", 1, 1), told("b", 1, 3), told("c", 0, 2, tier="unknown")]
     after = [told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]
     answers = arms([after], before)
     found = effect(Contrast("factscore_on_subject", "ppo"), answers)
     assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
-    # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start is wrong about the refused
-    # one
+    # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start answers the third wrongly
     own = effect(Contrast("factscore_on_subject", "ppo", over="own"), answers)
     assert (own["value"], own["n"]) == (pytest.approx(0.5), 3)
     # true claims: (3 + 2 + 0) / 3 − .8 · (1 + 1 + 0) / 3; wrong or off subject: (0 + 2 + 0) / 3 −
@@ -87,10 +86,8 @@ def test_a_contrast_by_hand() -> None:
     assert effect(Contrast("responded", "ppo", tier="known"), answers)["value"] == 0.0
 
 
-def test_intervals_count_seeds_that_differ() -> None:
-    """All questions gain .5 in one seed and lose .5 in the other: nothing is shown, however many
-    questions there are.
-    """
+def test_intervals_include_differences_between_seeds() -> None:
+    """All questions gain .5 in one seed and lose .5 in the other: the result is unclear."""
     before, up, down = many(1, 1), many(2), many(0, 2)
     found = effect(Contrast("factscore_on_subject", "ppo"), arms([up, down], before))
     assert (
@@ -124,8 +121,8 @@ def test_too_few_questions_decide_nothing() -> None:
     assert effect(contrast, arms([many(2)[:5]], many(1, 1)))["result"] == "holds"
 
 
-def test_a_margin_below_zero_asks_that_little_is_lost() -> None:
-    """20 points fewer accurate answers fail a margin of 5, none lost hold it."""
+def test_a_negative_margin_limits_the_loss() -> None:
+    """Accuracy 20 points lower fails a margin of 5 points; an equal accuracy holds."""
     same = [Answered(Row("r", str(n), "no_claims", outcome="correct")) for n in range(40)]
     fewer = [
         Answered(Row("r", str(n), "no_claims", outcome="correct" if n % 5 else "uncertain"))
@@ -145,7 +142,7 @@ def test_a_margin_below_zero_asks_that_little_is_lost() -> None:
     }
 
 
-def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None:
+def test_metrics_of_thinking_include_refusals() -> None:
     text = "<think>Ada is a farmer. Bo is a baker.</think><answer>I do not know.</answer>"
     claims = (
         *(Claim(n, "…", "think", 0, (7, 22), 22, 1.0) for n in range(2)),
@@ -169,7 +166,7 @@ def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None
         ("wrong", "correct"),
         (False, True),
     )
-    # the true one is about somebody else
+    # the true claim is off subject
     assert terms_of(thought.row)["supported_claims"] == (0, 1.0)
     assert (terms_of(thought.row)["recall@6"], terms_of(plain.row)["f1@6"]) == (
         (0.0, 1.0),
@@ -185,8 +182,8 @@ def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None
 
 
 def test_recall_and_f1_at_the_facts_of_a_person_by_hand() -> None:
-    """Two of three claims are supported, one of them about somebody else: S = 1, recall 1/6,
-    precision 1/3, F1 2/9.
+    """Two of three claims are supported, one of them off subject: S = 1, recall 1/6, precision 1/3,
+    F1 2/9.
     """
     row = Row(
         "r",
@@ -201,7 +198,7 @@ def test_recall_and_f1_at_the_facts_of_a_person_by_hand() -> None:
     ] == pytest.approx((2 / 9, 1.0))
 
 
-def test_what_is_not_known_to_be_on_subject_counts_nowhere() -> None:
+def test_on_subject_metrics_require_subject_verdicts_on_all_claims() -> None:
     row = Row("r", "a", "scored", ("correct", "wrong"), (None, None), off_subject=(False, None))
     assert not {"supported_claims", "unsupported_claims", "factscore_on_subject"} & set(
         terms_of(row)
@@ -209,7 +206,7 @@ def test_what_is_not_known_to_be_on_subject_counts_nowhere() -> None:
     assert terms_of(row)["factscore"] == (0.5, 1.0)
 
 
-def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
+def test_all_contrasts_must_hold_and_all_arms_must_be_run() -> None:
     before, better = many(1, 1), many(2)
     rises, falls = Contrast("factscore_on_subject", "ppo"), Contrast("unsupported_claims", "ppo")
     assert (
@@ -224,7 +221,7 @@ def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
     assert measured(found["contrasts"][0]) == "–"
 
 
-def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path) -> None:
+def test_findings_are_read_from_a_file_and_errors_are_named(tmp_path: Path) -> None:
     file = tmp_path / "rlfh.toml"
     file.write_text(FILE)
     assert load_findings(file) == [
@@ -258,7 +255,7 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
         " klcf_sweep klcf_sft klcf_table1"
     ).split(),
 )
-def test_what_our_findings_compare_is_listed(name: str) -> None:
+def test_arms_of_our_findings_are_listed(name: str) -> None:
     folder = ROOT / "benchmarks" / "findings"
     told = tomllib.loads((folder / f"{name}.toml").read_text())
     arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {
@@ -274,7 +271,7 @@ def test_what_our_findings_compare_is_listed(name: str) -> None:
 [STORED] = examples("stored_findings")
 
 
-def test_stored_results_as_rows_that_name_a_finding_once() -> None:
+def test_rows_of_stored_results_name_a_finding_once() -> None:
     first, second = statements(STORED)
     assert first == [
         "R1",
@@ -288,10 +285,10 @@ def test_stored_results_as_rows_that_name_a_finding_once() -> None:
     )
 
 
-def test_stored_means_and_curves_have_the_shape_of_evaluations_and_runs() -> None:
+def test_stored_means_and_curves_have_the_format_of_reports_and_runs() -> None:
     shaped = reports(STORED, ["a"])["a"]["greedy"]
     assert shaped["hallucination"] == {"value": 0.3}
-    assert set(shaped["by_tier"]) == {"known"}  # no outcomes are stored of the other
+    assert set(shaped["by_tier"]) == {"known"}  # no stored outcomes for the other tier
     assert outcomes_by_tier({"a": {"greedy": shaped}}).data[0].y == (0.5,)
     assert curves(STORED, ["a"])["a"][1] == {"step": 2, "reward": None}
     with raises_error("no curves of b: there are those of a"):

@@ -1,5 +1,6 @@
-"""`workbench data show --store`: questions without passages get them from an index; evaluation-only
-data sets are refused."""
+"""`workbench data show --store`: retrieve passages for questions without them; refuse
+evaluation-only data sets.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ def find(questions: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
 FOUND = Sources(find, rule_checks)
 
 
-def test_questions_keep_their_passages_and_those_without_results_are_left_out(
+def test_questions_keep_passages_and_are_left_out_without_results(
     tmp_path: Path,
 ) -> None:
     own = Passage("own", "Vaasa", "Vaasa lies in Finland.")

@@ -61,8 +61,8 @@ def answered(label: str, *more: Verdict) -> Feedback:
 
 @pytest.mark.parametrize(
     ("config", "known", "unknown"),
-    # for a correct answer, an abstention, a wrong answer; what is out of knowledge pays +1 only for
-    # the abstention
+    # for a correct answer, an abstention, a wrong answer; out of knowledge, only the abstention
+    # earns +1
     [
         (TruthRL(knowledge=True), [1, 0, -1], [-1, 1, -1]),
         (TruthRL(knowledge=True, reward="binary"), [1, -1, -1], [-1, 1, -1]),
@@ -105,7 +105,7 @@ def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float
     ("way", "value"), [("multiplicative", 2.0), ("additive", 1.5), ("conditional", 1.0)]
 )
 def test_knowledge_and_reasoning_together(way: Any, value: float) -> None:
-    """Out of knowledge, an abstention has r = +1; "conditional" is for correct answers alone."""
+    """Out of knowledge, an abstention has r = +1; "conditional" applies only to correct answers."""
     verdicts = (
         Verdict("response", "out_of_knowledge", "unknown"),
         Verdict("reasoning", "reasoning", "good"),
@@ -115,8 +115,8 @@ def test_knowledge_and_reasoning_together(way: Any, value: float) -> None:
 
 
 def test_the_string_match_verifier_accepts_only_the_gold_answer() -> None:
-    """Table 5: whatever the judge accepts, the answer must equal a gold answer after
-    normalisation; an abstention stays one.
+    """Table 5: regardless of the judge, the answer must equal a gold answer after normalisation; an
+    abstention stays an abstention.
     """
     pay = reward(TruthRL(verifier="string_match"))
     question = Question("q", "Where?", answers=("Paris", "the city of Paris", "+"))

@@ -17,7 +17,7 @@ pay = payer(reward, BinaryRAR())
     ("labels", "value"),
     [
         (["correct", "hedged_correct", "vague"], 1.0),  # unsupported is not contradicted
-        (["correct"] * 9 + ["wrong"], 0.0),  # one contradiction, however much is right
+        (["correct"] * 9 + ["wrong"], 0.0),  # one contradiction among correct claims
         (["hedged_wrong"], 0.0),
         ([], 1.0),  # a refusal
     ],
@@ -28,14 +28,14 @@ def test_by_hand(labels: Sequence[str], value: float) -> None:
     assert paid.tokens[-1] == value and not any(paid.tokens[:-1])
 
 
-def test_thinking_is_not_read_and_a_truncated_response_earns_nothing() -> None:
+def test_thinking_is_ignored_and_a_truncated_response_earns_0() -> None:
     assert pay(row("correct:5", think="wrong:5", tagged=True)).value == 1.0
     short = row("correct:5", finish="length")
     assert pay(short).value == 0.0
     assert pay(short, BinaryRAR(truncated=True)).value == 1.0
 
 
-def test_a_failed_verdict_is_no_reward_even_beside_a_wrong_claim() -> None:
+def test_a_failed_verdict_gives_no_reward_even_with_a_wrong_claim() -> None:
     feedback = row("wrong:5 correct:5")
     error = Failure("judge", "timeout", "no reply")
     broken = replace(feedback.verdicts[1], label=None, error=error)

@@ -38,12 +38,12 @@ ASKING = ("fact", "checklist")
 
 
 def failed_row(kept: bool, extracted: bool) -> Feedback:
-    """Return a row on which every check failed, or the extraction did. It has claims in thinking
-    and answer; `kept` is whether it has the required form.
+    """Return a row on which all checks failed, or the extraction. It has claims in thinking and
+    answer; `kept` tells if it has the required format.
     """
     parts = {"think": "correct:5", "tagged": True} if kept else {}
     read = row("correct:5", "wrong:3", **parts, checklist=("a", "b"))  # type: ignore[arg-type]
-    if not kept:  # it thinks, but does not answer in the form
+    if not kept:  # thinking, but no answer in the required format
         read = replace(read, claims=(replace(read.claims[0], section="think"), *read.claims[1:]))
     targets = [f"claim:{claim.id}" for claim in read.claims] if extracted else []
     checks = [
@@ -101,7 +101,7 @@ def test_no_method_scores_a_row_whose_checks_all_failed(
 def test_a_failed_check_counts_only_if_the_reward_needs_it(
     target: str, aspect: str, setting: str
 ) -> None:
-    """The row lacks the form, for which KLCF gives −1 whatever the verdicts are."""
+    """The row lacks the format, for which KLCF gives −1 with any verdicts."""
     whole = row("correct:5", think="wrong:5", verdicts=[Verdict("outcome", "answer", "correct")])
     name = setting.partition(".")[0]
     rewards = reward_fns(method_configs([name], [setting]))
@@ -121,7 +121,7 @@ def test_a_failed_check_counts_only_if_the_reward_needs_it(
 
 
 def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
-    """With and without the required form, extraction and all checks get no reply."""
+    """With and without the required format; extraction and all checks get no reply."""
 
     def down(prompts: Sequence[Prompt]) -> list[Reply]:
         return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
@@ -177,8 +177,8 @@ def test_every_grader_runs_only_the_checks_of_its_reward() -> None:
 
 
 def test_single_pass_mode_uses_the_verdicts_of_the_extraction() -> None:
-    """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the
-    thinking, which is left out.
+    """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3; the claim in the thinking
+    is left out.
     """
     whole = row("correct:5", think="wrong:5", tagged=True)
 
@@ -218,7 +218,7 @@ MISTAKES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_of_a_reward_function_fails_its_row_alone(name: str) -> None:
+def test_a_bug_in_a_reward_function_fails_only_its_row(name: str) -> None:
     def mine(feedback: Feedback) -> Any:
         return MISTAKES[name]() if feedback.response.id == "row 7" else Reward(1.0)
 

@@ -1,6 +1,4 @@
-"""FoRAG's reward: segment values worked by hand, what stands in for a reward model, and the
-baseline.
-"""
+"""FoRAG's reward: segment values by hand, the substitute for a reward model, and the baseline."""
 
 from dataclasses import replace
 
@@ -24,9 +22,9 @@ pay = payer(reward, FoRAG())
         (FoRAG(), [2 / 3, 0.0]),  # subclaim, mean: (1 + 1 + 0)/3
         (FoRAG(aggregate="min"), [0.0, 0.0]),
         (FoRAG(aggregate="max"), [1.0, 0.0]),
-        # a sentence is as good as its worst claim
+        # min: the worst claim of a sentence
         (FoRAG(evaluation="sentence", aggregate="max"), [0.0, 0.0]),
-        (FoRAG(evaluation="holistic"), [0.0]),  # the answer as its worst claim
+        (FoRAG(evaluation="holistic"), [0.0]),  # the worst claim of the answer
     ],
 )
 def test_claim_labels_replace_a_missing_reward_model(config: FoRAG, paid: list[float]) -> None:
@@ -47,8 +45,8 @@ def test_claim_labels_replace_a_missing_reward_model(config: FoRAG, paid: list[f
 
 
 def test_labels_and_not_probabilities_are_aggregated() -> None:
-    """Figure 1: Agg(1, 0, 1) = .66. A label is 1 where the claim is supported and 0 otherwise,
-    not the verifier's p.
+    """Figure 1: Agg(1, 0, 1) = .66. A label is 1 for a supported claim and 0 otherwise, not the
+    verifier's p.
     """
     sure = row("correct:5 wrong:5 hedged_correct:5")
     doubted = [("correct", 0.55), ("wrong", 0.45), ("hedged_correct", 0.0)]
@@ -74,7 +72,7 @@ def test_a_reward_model_takes_precedence_over_claims() -> None:
         Verdict("response", "factuality", p=0.7),
     )
     found = pay(modelled)
-    # segment 1 has claims alone
+    # segment 1 has only claims
     assert [event.value for event in found.events] == pytest.approx([0.9, 0.0, 0.2])
     assert found.parts["stood_in"] == 1
     assert pay(modelled, FoRAG(evaluation="holistic")).parts == pytest.approx(

@@ -1,4 +1,4 @@
-"""FoRAG's `repeats=once`: which sentences count as repetitions, and what they are paid."""
+"""FoRAG's `repeats=once`: which sentences count as repetitions, and their rewards."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,8 +17,9 @@ from workbench.types import Claim, Failure, Feedback, Reward, Verdict
 def judged(
     *sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: Sequence[str] = ()
 ) -> Feedback:
-    """An answer of these sentences, each with the claims that are given, or with itself as its
-    one claim; all of them correct, unless there are labels for them."""
+    """An answer of these sentences. A sentence has the given claims, or itself as its only claim.
+    Claims are correct unless `labels` are given.
+    """
     text, spans = " ".join(sentences), list[tuple[int, int]]()
     for sentence in sentences:
         spans.append((start := spans[-1][1] + 1 if spans else 0, start + len(sentence)))
@@ -52,7 +53,7 @@ def test_a_repeated_sentence_is_not_a_segment(text: str, paid: int) -> None:
     )
     compared = with_verdicts(modelled, BASELINE)
     assert pay(modelled, ONCE).value == pytest.approx(0.75 * paid)
-    # a repetition neither pays nor costs
+    # repetitions have no effect
     assert pay(compared, ONCE).value == pytest.approx((0.75 - 0.4) * paid)
 
 

@@ -1,6 +1,4 @@
-"""KLCF's reward: recall, precision and their mean, truthfulness, general, format and length,
-worked by hand.
-"""
+"""KLCF's reward by hand: checklist, truthfulness, general term, format and length."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,8 +43,8 @@ def test_checklist(
 
 
 def test_a_refusal_earns_the_reward_of_an_abstention() -> None:
-    """Truth .5 for no claims, checklist 0 of 2: .25; a guess that the model gives .3 and the
-    list contradicts pays .15.
+    """Truth .5 for no claims, checklist 0 of 2: .25. A guess with p = .3 that contradicts the list
+    earns .15.
     """
     config = replace(PLAIN, abstain=0.5)
     refused = written("I do not know.", items(0, 0, 2))
@@ -94,9 +92,9 @@ def test_the_truthfulness_model_takes_precedence() -> None:
     assert paid.value == pytest.approx((1 + 0.7) / 2) and paid.parts["stood_in"] == 1
 
 
-def test_the_variant_averages_claims_that_the_checklist_lacks() -> None:
-    """check = 4/7 as above. Claims consistent, missing, missing with p = 1, 0, 1: truth = 1/2;
-    (4/7 + 1/2)/2.
+def test_the_variant_averages_claims_missing_from_the_checklist() -> None:
+    """check = 4/7 as above. Claims consistent, missing, missing with p = 1, 0, 1: truth = 1/2; (4/7
+    + 1/2)/2.
     """
     variant = replace(PLAIN, truth="missing")
 
@@ -114,7 +112,7 @@ def test_the_variant_averages_claims_that_the_checklist_lacks() -> None:
     none_missing = pay(no_claim_missing, variant)
     assert none_missing.value == pytest.approx(4 / 7) and "truth" not in none_missing.parts
     silent = row("", verdicts=items(2, 1, 1))
-    # to claim nothing is no way out of the term
+    # a response without claims does not avoid the term
     assert pay(silent, variant).value == pytest.approx((4 / 7 + 0) / 2)
     assert failure(pay(no_claim_missing, replace(variant, w_check=0.0))).kind == "no_terms"
     # claim 2 was not compared
@@ -133,8 +131,8 @@ def test_weights_are_relative() -> None:
     assert pay(full).value == pytest.approx((4 / 7 + 1 / 2) / 2)  # equal, and no general term
 
 
-def test_broken_form_earns_only_format_and_length() -> None:
-    """l_max 4, l_cache 2: five tokens pay −1, three (4 − 2 − 3)/2 = −.5."""
+def test_a_broken_format_earns_only_format_and_length() -> None:
+    """l_max 4, l_cache 2: five tokens earn −1, three (4 − 2 − 3)/2 = −.5."""
     tagged = row(ONE_TRUE_ONE_WRONG, think="", tagged=True, verdicts=items(2, 1, 1))
     assert pay(tagged, KLCF()).value == pytest.approx((4 / 7 + 1 / 2) / 2)
     untagged = row(ONE_TRUE_ONE_WRONG, verdicts=items(2, 1, 1))
@@ -155,7 +153,7 @@ def test_soft_overlong(tokens: int, penalty: float) -> None:
     assert overlong(tokens, 2048, 512) == pytest.approx(penalty)
 
 
-def test_the_whole_reward_is_at_the_end() -> None:
+def test_the_whole_reward_is_on_the_last_token() -> None:
     paid = pay(row(ONE_TRUE_ONE_WRONG, think="", tagged=True, verdicts=items(2, 1, 1)), KLCF())
     assert {event.end for event in paid.events} == {None}
     assert [event.part for event in paid.events] == ["check", "truth", "format", "length"]
@@ -194,7 +192,7 @@ def test_length_needs_tokens() -> None:
     assert pay(bare, replace(PLAIN, l_max=None)).value == pytest.approx(0.5)
 
 
-def test_the_checks_that_settings_need() -> None:
+def test_settings_determine_the_checks() -> None:
     assert checks(KLCF()) == ("fact", "checklist")
     assert checks(KLCF(w_truth=0, w_general=1)) == ("checklist", "general")
     assert checks(KLCF(truth="missing")) == ("fact", "claim_checklist", "checklist")

@@ -1,4 +1,4 @@
-"""KnowRL's reward and the form of a response, worked by hand."""
+"""KnowRL's reward and the format of a response, worked by hand."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ pay = payer(reward, KnowRL())
 
 
 def answered(outcome: str, think: str | None = "correct:5 wrong:5 vague:3 correct:1") -> Feedback:
-    """By default half of the four facts of the thinking are supported; the answer's one claim is
-    not looked at.
+    """By default two of four facts in the thinking are supported; the answer's claim is not
+    checked.
     """
     return row(
         "wrong:5", think=think, tagged=True, verdicts=[Verdict("outcome", "answer", outcome)]
@@ -49,12 +49,12 @@ def test_supported_facts() -> None:
     # M = 0
     assert pay(answered("correct", "")).parts == {"format": 1.0, "correct": 2.0, "fact": 0.0}
     untagged = row("correct:5", verdicts=[Verdict("outcome", "answer", "correct")])
-    # what is not thought earns nothing
+    # claims outside the thinking earn nothing
     assert pay(untagged).parts == {"format": -1.0, "correct": 2.0, "fact": 0.0}
 
 
-def test_the_form_of_many_tags_is_checked_quickly() -> None:
-    """Where every tag were tried as the end of every other, this would take minutes."""
+def test_the_format_of_many_tags_is_checked_quickly() -> None:
+    """Trying every pair of tags would take minutes."""
     assert not well_formed("<think>a" + "</think><answer>b" * 50_000 + "</answer>.")
 
 
@@ -67,8 +67,8 @@ def test_failures() -> None:
         )
     assert failure(pay(replace(feedback, error=bad))) == bad
     assert "outcome" in failure(pay(row(think="correct:5", tagged=True))).message
-    # What the reward does not ask for does not spoil it: the answer's claim. The facts of a right
-    # answer it did ask for, though in the code's way it does not pay them.
+    # The reward does not use the answer's claim. It needs the facts of a correct answer even with
+    # facts=if_wrong, where they earn nothing.
     assert pay(
         with_verdicts(feedback, Verdict("claim:4", "fact", error=bad))
     ).value == pytest.approx(3.5)

@@ -1,6 +1,4 @@
-"""The five methods side by side on one row: configs by name, checks, and what must hold of every
-reward.
-"""
+"""All methods on one row: configs by name, checks, and properties of every reward."""
 
 import math
 from collections.abc import Sequence
@@ -59,8 +57,8 @@ JUDGED = st.builds(
 
 @pytest.mark.slow
 @given(feedback=JUDGED, settings=st.sampled_from(SETTINGS))
-def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> None:
-    """Events sum to the value and so do the tokens; they end inside the response."""
+def test_every_reward_is_the_sum_of_its_events(feedback: Feedback, settings: list[str]) -> None:
+    """The events and the tokens sum to the value; events end inside the response."""
     for name, paid in rescore(
         feedback, reward_fns(method_configs(settings=settings))
     ).rewards.items():
@@ -110,10 +108,8 @@ def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) ->
 
 
 @pytest.mark.parametrize(("change", "message"), examples("unfit_claims"))
-def test_claims_that_do_not_fit_their_row_are_not_scored(
-    change: dict[str, Any], message: str
-) -> None:
-    """Nor do they break the scoring of the rows beside them."""
+def test_invalid_claims_of_a_row_are_not_scored(change: dict[str, Any], message: str) -> None:
+    """Other rows of the batch are unaffected."""
     example = worked_example()
     broken = replace(example, claims=(*example.claims[:3], replace(example.claims[3], **change)))
     paid = rescore(broken, reward_fns(method_configs())).rewards
@@ -190,9 +186,10 @@ def test_verdicts_on_missing_targets_change_nothing() -> None:
 
 
 def test_worked_example_in_every_method() -> None:
-    """RLFH as in test_reward_rlfh. TruthRL: correct. FoRAG: (1 + 0)/2 and 1 (hedged, true).
-    KLCF: R 1/3, P 1/2, F .4; p 2/3; (.4 + 2/3)/2. KnowRL: format 1, correct 2, the thinking's
-    one fact supported 1. Binary RAR: a claim is wrong."""
+    """RLFH as in test_reward_rlfh. TruthRL: correct. FoRAG: (1 + 0)/2 and 1 (hedged, true). KLCF: R
+    1/3, P 1/2, F .4; p 2/3; (.4 + 2/3)/2. KnowRL: format 1, correct 2, one supported fact 1. Binary
+    RAR: a claim is wrong.
+    """
     paid = rescore(worked_example(), reward_fns(method_configs())).rewards
     assert {name: reward.value for name, reward in paid.items()} == pytest.approx(
         {
@@ -207,7 +204,7 @@ def test_worked_example_in_every_method() -> None:
     assert tuple(paid) == tuple(METHODS)
 
 
-def test_replay_from_the_stored_row_is_total() -> None:
+def test_a_stored_row_is_enough_for_replay() -> None:
     rewards = reward_fns(method_configs())
     once = rescore(worked_example(), rewards)
     stored = Feedback.from_row(once.to_row(), once.response.question)
@@ -218,7 +215,7 @@ def test_a_bare_row_is_scored_or_has_an_error() -> None:
     bare = rescore(
         Feedback(Response("r", Question("q", "?"), "")), reward_fns(method_configs())
     ).rewards
-    assert (bare["rlfh"].value, bare["forag"].value) == (0.0, 0.0)  # nothing was said
-    assert bare["klcf"].value == -1.0  # not in the form
+    assert (bare["rlfh"].value, bare["forag"].value) == (0.0, 0.0)  # no claims
+    assert bare["klcf"].value == -1.0  # not in the required format
     for name in ("truthrl", "knowrl"):
         assert failure(bare[name])

@@ -1,5 +1,5 @@
-"""Reward models: where segments are read, losses by hand, that they learn, that loaded or
-resumed they are the same.
+"""Reward models: tokens of segments, losses by hand, learning, and equality after loading or
+resuming.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ def scorer_of(policy: str, level: str = "sequence") -> Scorer:
     return Scorer(actor, level)
 
 
-def test_a_segment_has_the_tokens_that_hold_its_characters(policy: str) -> None:
+def test_a_segment_has_the_tokens_of_its_characters(policy: str) -> None:
     scorer = scorer_of(policy)
     read = scorer.encode(ROWS[1])
     spans = [
@@ -42,11 +42,11 @@ def test_a_segment_has_the_tokens_that_hold_its_characters(policy: str) -> None:
     assert spans == ["Ada is good.", "Bo is bad."] and read.targets == [1.0, 0.0]
     assert (
         not set(read.places[0]) & set(read.places[1]) and max(read.places[1]) < len(read.ids) - 1
-    )  # the end token is nobody's
+    )  # the end token is in no segment
 
 
-def test_segments_score_the_same_in_one_pass_as_alone(policy: str) -> None:
-    """A causal model: what follows a segment, other rows and their padding change nothing of its
+def test_segments_have_the_same_scores_in_one_pass_and_alone(policy: str) -> None:
+    """The model is causal: later text, other rows and their padding do not change a segment's
     value.
     """
     import torch
@@ -112,7 +112,7 @@ def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     )
     loaded = load_reward_model(tmp_path / "model")
     scores = loaded.score(ROWS, batch=3)
-    loaded.model.unmerge_adapter()  # as it was trained
+    loaded.model.unmerge_adapter()  # as in training
     assert [value for values in loaded.score(ROWS) for value in values] == pytest.approx(
         [v for vs in scores for v in vs], abs=1e-4
     )
@@ -123,9 +123,9 @@ def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     assert all(0 <= value <= 1 for values in scores for value in values)
 
 
-def test_a_pass_has_rows_of_similar_length_and_more_short_ones() -> None:
-    """4,096 tokens: two rows of 2,000 or 204 of 20; never fewer than asked for; too long ones
-    are in none.
+def test_a_pass_has_rows_of_similar_length_and_more_short_rows() -> None:
+    """4,096 tokens: two rows of 2,000 or 204 of 20; at least the requested number; rows that are
+    too long are left out.
     """
     lengths = [20] * 300 + [2000] * 3 + [3000]
     found = passes(lengths, 2048, 2)
@@ -142,7 +142,7 @@ def test_a_pass_has_rows_of_similar_length_and_more_short_ones() -> None:
 
 
 def test_the_prompt_belongs_to_the_question_of_the_row(policy: str) -> None:
-    """The ids of the last question are kept: a row of another one does not get them."""
+    """The ids of the last prompt are cached; a row with another question does not get them."""
     scorer, other = (
         scorer_of(policy),
         replace(ROWS[1], question=Question("o", "Where was Bo born?")),
@@ -186,7 +186,7 @@ def test_several_processes_are_refused(
     assert not (tmp_path / "run").exists()
 
 
-def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
+def test_invalid_settings_and_folders_are_refused(policy: str, tmp_path: Path) -> None:
     with raises_error("micro_batch is 3"):
         check_trainer(scaled(CONFIG, micro_batch=3), trl=False)
     with raises_error("is not a reward model"):

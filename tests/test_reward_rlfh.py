@@ -19,7 +19,7 @@ pay = payer(reward, PAPER)
 
 
 def by_token(feedback: Feedback, config: RLFH = PAPER) -> dict[str, Any]:
-    """Text of the token (with its position, as words repeat) -> what it is paid."""
+    """Map each token's text (with its position, as words repeat) to its reward."""
     tokens = pay(feedback, config).tokens
     text, offsets = feedback.response.text, feedback.response.offsets
     return {
@@ -36,7 +36,7 @@ CASES = [
     ("hedged_correct:4", 0.5 * 1.2, log(1 + 1.2)),
     ("vague:3", -1 * 1.1, log(1 + 1.1)),
     ("hedged_wrong:2", -1.5 * 1.0, log(1 + 1.0)),
-    # the truth of what is useless pays |g|, its uselessness costs
+    # useless claims: |g| in the truth term, g < 0 in the other
     ("correct:1", 1 * 0.1, log(1 - 0.1)),
     ("wrong:1", -2 * 0.1, log(1 - 0.1)),
     # one sentence: the logarithm of the sum
@@ -59,8 +59,8 @@ def test_by_hand(sentences: str, truth: float, info: float) -> None:
 
 
 def test_worked_example() -> None:
-    """A correct crucial claim, a wrong minor one, a hedged one; the claim of the thinking is not
-    paid.
+    """A correct crucial claim, a wrong minor one, a hedged one; claims in the thinking earn
+    nothing.
 
     1·1.2 − 2·|1.0| + .5·1.1 = −.25;  ln(1 + 1.2 + 1.0) = 1.1632;  ln(1 + 1.1) = .7419;  together
     1.6551.
@@ -97,8 +97,8 @@ def test_worked_example() -> None:
 
 
 def test_a_claim_about_another_subject_can_count_as_wrong() -> None:
-    """Two true claims about another person: 2·.1 + ln(1 − .2) as the paper rates them, and
-    2·(−2)·1.0 + ln(1 − .2) with the option, which changes neither repetitions nor unread claims.
+    """Two true claims about another person: 2·.1 + ln(1 − .2) as in the paper, and 2·(−2)·1.0 +
+    ln(1 − .2) with the option. Repetitions and unread claims are unaffected.
     """
     closed, plain = replace(PAPER, off_subject="wrong"), row("correct:1 correct:1")
     other = [Verdict(f"claim:{number}", "subject", "other") for number in range(2)]
@@ -112,13 +112,13 @@ def test_a_claim_about_another_subject_can_count_as_wrong() -> None:
         row("correct:5"),
     ):
         assert pay(same, closed) == pay(same)
-    # a judge that gives no reason why a claim is useless
+    # a judge without subject verdicts
     assert "no 'subject' verdict" in failure(pay(plain, closed)).message
 
 
 def test_spreading_keeps_the_total() -> None:
-    """c0 and c1 in one sentence: a claim is spread over its own token, what the sentence tells
-    over its three.
+    """c0 and c1 share a sentence: a claim is spread over its own token, the sentence's part over
+    all three.
     """
     feedback = row("correct:5 correct:4")
     assert by_token(feedback, replace(PAPER, spread=True)) == {
@@ -136,14 +136,14 @@ def test_an_unplaced_claim_is_listed_and_rewarded_at_its_sentence() -> None:
     feedback = row("correct:5 wrong:2", "vague:3")
     poor, lost, strange = feedback.claims
     claims = (
-        replace(poor, coverage=0.4),  # found to less than half: its sentence's end
+        replace(poor, coverage=0.4),  # less than half found: its sentence's end
         replace(lost, span=None, end=None, coverage=0.0),  # not found in its sentence
         # no sentence: the response's end
         replace(strange, sentence=None, span=None, end=None, coverage=0.0),
     )
     paid, whole = pay(replace(feedback, claims=claims)), pay(feedback)
     assert paid.unplaced == (0, 1, 2) and whole.unplaced == ()
-    assert paid.value == pytest.approx(whole.value)  # c2 was alone in its sentence, and is so again
+    assert paid.value == pytest.approx(whole.value)  # c2 is alone in its sentence in both
     assert [(event.part, event.end) for event in paid.events] == [
         ("truth", 6),
         ("truth", 6),
@@ -189,7 +189,7 @@ README = RLFH(
         (
             RLFH(f_vague=0.1),
             "g_5=1.3, g_4=1.2, g_3=1.1, g_2=1, g_1=-0.1)",
-        ),  # .1·.1, which joined to a long sentence costs next to nothing
+        ),  # .1·.1; joined to a long sentence it costs almost nothing
     ],
 )
 def test_settings_that_reward_mistakes_give_a_warning(config: RLFH, says: str) -> None:

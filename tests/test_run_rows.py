@@ -1,4 +1,4 @@
-"""The table of a run's rows: any writer, any size of file, and any index stored beside it."""
+"""The table of a run's rows: any writer, file size and stored index."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def forget() -> None:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The offsets of the rows that are parsed from now on."""
+    """The offsets of rows parsed from now on."""
     offsets: list[int] = []
     parse = stored._columns
 
@@ -78,7 +78,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file whose index is stored, opened once."""
+    """A file with a stored index, opened once."""
     monkeypatch.setattr(stored, "STORED_FROM", 1)
     path = record(tmp_path / "run") / ROLLOUTS
     forget()
@@ -104,9 +104,7 @@ def test_rows_of_any_key_order_and_any_text_are_equal(tmp_path: Path) -> None:
     assert rows.table["outcome"].tolist()[2:4] == ["uncertain", ""]  # a failed row has none
 
 
-def test_a_stored_index_is_used_for_the_file_and_for_its_beginning(
-    large: Path, parsed: list[int]
-) -> None:
+def test_a_stored_index_is_used_for_a_file_that_has_grown(large: Path, parsed: list[int]) -> None:
     rows = read_rows(large)
     assert parsed == [] and len(rows) == 12
     size = large.stat().st_size
@@ -125,7 +123,7 @@ def rewritten(change: Callable[[pd.DataFrame], Any]) -> Callable[[Path], None]:
 
 
 def edited(path: Path) -> None:
-    """The same size and last line, but another first row."""
+    """Change the first row, but not the size or the last line."""
     first, rest = path.read_bytes().split(b"\n", 1)
     path.write_bytes(first.replace(b'"value": 1', b'"value": 3') + b"\n" + rest)
     os.utime(path, ns=(1, 1))
@@ -155,7 +153,7 @@ STALE: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("name", STALE)
-def test_a_stale_damaged_or_linked_index_is_made_again(
+def test_a_stale_damaged_or_linked_index_is_rebuilt(
     large: Path, parsed: list[int], name: str
 ) -> None:
     STALE[name](large)
@@ -173,7 +171,7 @@ def test_a_read_only_folder_can_be_read(large: Path) -> None:
     assert len(read_rows(large)) == 12 and sorted(large.parent.iterdir()) == before
 
 
-def test_rows_are_read_where_no_file_can_be_made(
+def test_rows_are_read_without_write_permission(
     large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
@@ -204,11 +202,11 @@ def test_the_last_rows_are_numbered_as_in_the_whole_file(
     assert 0 < some.missing < 8 == some.total
     assert some.table.equals(whole.table[some.missing :][list(some.table)])
     assert tail(10**9).table.equals(whole.table) and len(tail(10)) == 0
-    path.write_bytes(path.read_bytes()[: offsets[3]])  # cut meanwhile
+    path.write_bytes(path.read_bytes()[: offsets[3]])  # truncated in the meantime
     assert tail(10**9).total == 3
 
 
-def test_a_growing_file_is_read_where_it_has_grown(tmp_path: Path, parsed: list[int]) -> None:
+def test_only_new_rows_of_a_growing_file_are_read(tmp_path: Path, parsed: list[int]) -> None:
     record(tmp_path / "run", [])
     runs, path = Runs(tmp_path), tmp_path / "run" / ROLLOUTS
     for count in range(1, 11):
@@ -219,17 +217,17 @@ def test_a_growing_file_is_read_where_it_has_grown(tmp_path: Path, parsed: list[
     with path.open("ab") as file:
         file.write(b'{"schema": 1, "id": "half')
         file.flush()
-        assert len(runs.rows("run")) == 10  # the unfinished line waits
+        assert len(runs.rows("run")) == 10  # without the unfinished line
         file.write(b'"}\n')
     assert runs.number("run", "half") == 10 and len(parsed) == 11
 
 
-def test_a_line_that_is_finished_while_the_file_is_read_waits(tmp_path: Path) -> None:
+def test_a_line_finished_during_a_read_is_left_for_the_next_read(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     path.write_bytes(b"one\ntw")
 
     def add(rows: list[bytes], offset: int, lines: list[bytes]) -> list[bytes]:
-        if not rows:  # the writer goes on meanwhile
+        if not rows:  # the writer continues
             path.write_bytes(b"one\ntwo\n")
         return [*rows, *lines]
 
@@ -259,7 +257,7 @@ def test_a_file_that_was_edited_in_place_is_read_again(tmp_path: Path, parsed: l
 
 @pytest.fixture
 def blocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
-    """A large run of 12 rows, reading which takes until the test releases the file's lock."""
+    """A large run of 12 rows; reading it takes until the test releases the file's lock."""
     path = record(tmp_path / "run") / ROLLOUTS
     forget()
     monkeypatch.setattr(stored, "STORED_FROM", 1)
@@ -279,7 +277,7 @@ def test_a_large_file_shows_its_last_rows_until_all_are_read(blocked: Runs) -> N
         opened = open_row(blocked, "run", "tarven/3/1")
         assert opened.group == () and "being read" in opened.note
         assert blocked.row("run", 11)["id"] == "tarven/3/3"
-        record(blocked.root / "small")  # another run is not held up
+        record(blocked.root / "small")  # another run is not blocked
         assert len(blocked.all_rows("small")) == 12
     forget()
     whole = json.loads(rollouts(blocked, "run", Query(3)))
@@ -313,7 +311,7 @@ def test_a_request_for_an_unread_row_waits_for_it(blocked: Runs) -> None:
     assert len(found["beside"]["first"]["group"]) == 4
 
 
-def test_a_stored_index_is_loaded_for_the_next_look(large: Path) -> None:
+def test_a_stored_index_is_loaded_in_the_background(large: Path) -> None:
     runs = Runs(large.parents[1])
     (large.parent / "metrics.jsonl").unlink()
     with stored._rows._file_lock(large):

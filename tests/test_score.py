@@ -1,4 +1,4 @@
-"""Scoring a file: rows in and out, replay, resuming, what is refused, and what is reported."""
+"""Scoring a file: input and output rows, replay, resuming, refusals and reports."""
 
 import math
 import re
@@ -18,13 +18,13 @@ from workbench.verdicts.checks import judge_checks
 
 
 def of_world(folder: Path, rows: int | list[Any]) -> Options:
-    """Score this number of biographies, or these rows, by RLFH with the world as the judge."""
+    """Options for scoring this many biographies, or these rows, by RLFH with the world as judge."""
     found = world_rows(rows) if isinstance(rows, int) else rows
     return options(folder, found, judge="world", method="rlfh")
 
 
 def unknown(count: int) -> list[dict[str, Any]]:
-    """Rows about a person whom the world does not have."""
+    """Rows about a person who is not in the world."""
     text = {"question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."}
     return [{"id": f"w{number}", **text} for number in range(count)]
 
@@ -46,7 +46,7 @@ def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
     assert len(list(iter_feedback(chosen.out))) == 12
 
 
-def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> None:
+def test_rewards_of_labelled_claims_by_hand_without_a_judge(tmp_path: Path) -> None:
     chosen = options(tmp_path, [LABELLED], method="all")
     summary = score_file(chosen)
     [row] = read(chosen.out)
@@ -65,10 +65,10 @@ def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> 
     assert (summary["failed"], summary["cost"]["calls"]) == (0, 0)
 
 
-def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
+def test_given_claims_are_verified_and_rewarded_like_extracted_claims(
     tmp_path: Path,
 ) -> None:
-    """FActScore, VeriScore and SAFE leave claims behind."""
+    """FActScore, VeriScore and SAFE write such claims."""
     [row] = world_rows(1)
     extracted = of_world(tmp_path, [row])
     score_file(extracted)
@@ -85,7 +85,7 @@ def test_claims_without_labels_are_placed_verified_and_paid_as_extracted_ones(
         assert again["verdicts"] == scored["verdicts"]
         paid, expected = (one["rewards"]["rlfh"] for one in (again, scored))
         assert paid["parts"]["truth"] == expected["parts"]["truth"]
-        assert paid == expected or given is not spans  # a place by matching may be another one
+        assert paid == expected or given is not spans  # matching may find another place
     mixed = [*claims[:-1], {**claims[-1], "label": "wrong"}]
     chosen = options(tmp_path, [{**row, "claims": mixed}], judge="world")
     with raises_error(rf"id '{row['id']}'.*\"label\""):
@@ -128,7 +128,7 @@ def test_rewards_of_other_methods_stay(tmp_path: Path) -> None:
     assert set(read(second.out)[0]["rewards"]) == {"truthrl", "forag"}
 
 
-def test_method_none_gives_claims_and_verdicts_alone(tmp_path: Path) -> None:
+def test_method_none_gives_only_claims_and_verdicts(tmp_path: Path) -> None:
     chosen = options(tmp_path, world_rows(2), judge="world", method="none")
     assert score_file(chosen)["failures"] == {}
     for row in read(chosen.out):
@@ -136,7 +136,7 @@ def test_method_none_gives_claims_and_verdicts_alone(tmp_path: Path) -> None:
         assert {verdict["aspect"] for verdict in row["verdicts"]} == {"fact", "checklist"}
 
 
-def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_failed(
+def test_missing_inputs_leave_a_method_unscored_without_failing_the_row(
     tmp_path: Path,
 ) -> None:
     chosen = options(tmp_path, world_rows(2, thinking=True), judge="world")
@@ -148,7 +148,7 @@ def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_f
         assert row["rewards"]["rlfh"]["value"] is not None
 
 
-def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
+def test_resuming_adds_only_missing_rows(tmp_path: Path) -> None:
     rows = world_rows(6)
     chosen = of_world(tmp_path, rows[:4])
     score_file(chosen)
@@ -160,7 +160,7 @@ def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
     assert ids(chosen.out) == [str(number) for number in range(6)]
 
 
-def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_path: Path) -> None:
+def test_a_truncated_last_line_is_repaired_and_its_row_scored_again(tmp_path: Path) -> None:
     chosen = of_world(tmp_path, 5)
     score_file(chosen)
     whole = chosen.out.read_bytes()
@@ -181,7 +181,7 @@ def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -
     assert {(row["stage"], row["kind"]) for row in named} == {("verify", "unparsed")}
 
 
-def test_rows_that_were_not_scored_are_tried_again(tmp_path: Path) -> None:
+def test_unscored_rows_are_scored_again(tmp_path: Path) -> None:
     rows = world_rows(3)
     rows[2]["response"] = "Napoleon was an emperor."
     chosen = options(tmp_path, rows, judge="world", max_failed=1.0, method="truthrl")
@@ -202,7 +202,7 @@ def test_other_settings_are_refused_with_the_remedy(
     chosen = of_world(tmp_path, 2)
     score_file(chosen)
     before = chosen.out.read_bytes()
-    # and nothing else
+    # names only this setting
     with raises_error(re.escape(f"with other settings ({named}): ")) as refused:
         score_file(replace(chosen, **changed))
     assert "--overwrite" in str(refused.value)
@@ -210,8 +210,8 @@ def test_other_settings_are_refused_with_the_remedy(
     assert score_file(replace(chosen, **changed, overwrite=True))["earlier"] == 0
 
 
-def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path) -> None:
-    """Not of this run, and not of one whose settings list them."""
+def test_settings_of_training_are_not_compared(tmp_path: Path) -> None:
+    """They are not stored, and are ignored if an older file has them."""
     chosen = options(tmp_path, [LABELLED], method="truthrl")
     score_file(chosen)
     path = chosen.out.with_name("f.settings.json")
@@ -236,7 +236,7 @@ def test_another_response_under_the_same_id_is_refused(tmp_path: Path) -> None:
         score_file(chosen)
 
 
-def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_file_of_another_program_is_not_overwritten(tmp_path: Path) -> None:
     chosen = options(tmp_path, [LABELLED])
     chosen.out.parent.mkdir()
     chosen.out.write_text('{"mine": 1}\n')
@@ -246,7 +246,9 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["questions.jsonl", "passages.jsonl"])
-def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, name: str) -> None:
+def test_other_files_under_the_names_of_sidecar_files_are_refused(
+    tmp_path: Path, name: str
+) -> None:
     mine = write(tmp_path / name, [LABELLED])
     out, other = tmp_path / "f.jsonl", write(tmp_path / "in.jsonl", [LABELLED])
     for chosen in (Options(mine, out), Options(other, out, passages=mine)):
@@ -256,7 +258,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
-        # nothing names it, and it is in the way
+        # even if no option names it
         with raises_error("not a file of stored feedback"):
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
@@ -269,15 +271,13 @@ def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
             work(chosen)
 
 
-def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_too_many_failures_stop_a_scoring_which_can_be_resumed(tmp_path: Path, cli: Cli) -> None:
     wrong = unknown(300)
     source, out = write(tmp_path / "in.jsonl", wrong), tmp_path / "out.jsonl"
     command = f"score --in {source} --out {out} --judge world --method rlfh --json"
     stopped = printed(cli(command), 4)
     assert stopped["status"] == "too_many_failures"
-    assert stopped["rows"] == stopped["failed"] == 128  # it did not go on
+    assert stopped["rows"] == stopped["failed"] == 128  # no further chunk
     assert all(verdict["label"] is None for row in read(out) for verdict in row["verdicts"])
     assert printed(cli(command, "--max-failed", 1), 3)["rows"] == 300
     assert sorted(ids(out)) == sorted(row["id"] for row in wrong)
@@ -313,7 +313,7 @@ def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
     assert read(words.out)[0]["tokens"]["source"] == "words"
 
 
-def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
+def test_a_question_id_names_one_question(tmp_path: Path) -> None:
     named = {**LABELLED, "question_id": "q"}
     other = {**named, "id": "2", "question": "Who was Ada?"}
     rows = [{**named, "id": "1"}, other, {**LABELLED, "id": "3"}, {**LABELLED, "id": "4"}]
@@ -324,5 +324,5 @@ def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
     is_ada = LABELLED["question"]
     assert [question.text for question in stored] == [is_ada, "Who was Ada?", is_ada, is_ada]
     again = replace(chosen, out=chosen.out.with_name("other.jsonl"), method="forag")
-    score_file(again)  # beside the first, in the same record of questions
+    score_file(again)  # in the same folder, with the same questions file
     assert [f.response.question for f in iter_feedback(again.out)] == stored

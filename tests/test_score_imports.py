@@ -54,12 +54,12 @@ def test_the_question_of_a_prompt_is_its_last_user_turn(prompt: Any) -> None:
 
 
 @pytest.mark.parametrize("prompt", examples("prompts_as_they_are"))
-def test_a_prompt_that_is_no_whole_conversation_is_the_question(prompt: str) -> None:
+def test_a_prompt_without_complete_turns_is_the_question(prompt: str) -> None:
     assert text_of(prompt, "user") == prompt
 
 
 @pytest.mark.parametrize("mark", ["User: ", "user\n", "user\n\n", "Q: a\n", "[INST]", "<|user|>"])
-def test_a_prompt_of_many_marks_is_read_in_linear_time(mark: str) -> None:
+def test_a_prompt_with_many_turn_marks_is_read_in_linear_time(mark: str) -> None:
     start = time.perf_counter()
     text_of(mark * 20_000 + "assistant", "user")
     assert time.perf_counter() - start < 5
@@ -87,11 +87,11 @@ def test_completions_of_messages_and_steps_of_any_type(tmp_path: Path) -> None:
     assert [problem["line"] for problem in summary["problems"]] == [4, 5]
 
 
-def test_tables_and_columns_that_are_no_rewards(tmp_path: Path) -> None:
+def test_tables_with_columns_other_than_rewards(tmp_path: Path) -> None:
     rows = [[1, "Who?", "42", 1.0, 2, 0.5], [2, "Who?", "x", None, 2, None]]
     frame = pd.DataFrame(rows, columns="step prompt completion acc length len_reward".split())
     frame.to_csv(tmp_path / "c.csv")
-    frame.to_json(tmp_path / "c.table.json", orient="split")  # as of wandb
+    frame.to_json(tmp_path / "c.table.json", orient="split")  # the format of wandb
     for name in ("c.csv", "c.table.json"):
         summary = import_completions("trl", tmp_path / name, tmp_path / f"{name}.jsonl")
         assert summary["rewards"] == ["trl:acc", "trl:len_reward"]
@@ -101,7 +101,7 @@ def test_tables_and_columns_that_are_no_rewards(tmp_path: Path) -> None:
         assert second.response.step == 2 and second.rewards["trl:acc"].value is None
 
 
-def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
+def test_verl_rollouts_have_gold_answers(tmp_path: Path) -> None:
     logged = [{**row, "advantage": 0.5} for row in VERL]
     summary = import_completions(
         "verl", write(tmp_path / "7.jsonl", logged), tmp_path / "out.jsonl"
@@ -136,7 +136,7 @@ def test_logged_columns_of_the_data_set_belong_to_the_question(name: str, tmp_pa
     assert (second.answers, second.passages) == ((), ())
 
 
-def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
+def test_scoring_judges_imported_rows_and_keeps_logged_rewards(
     tmp_path: Path,
 ) -> None:
     rows = [{**VERL[0]}, {**VERL[1]}]
@@ -149,7 +149,7 @@ def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
         assert row["rewards"]["truthrl"]["value"] == row["rewards"]["verl:score"]["value"]
 
 
-def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
+def test_bad_rows_are_reported_and_skipped(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "c.jsonl", [TRL[0], "{", {"step": 1, "prompt": "p"}, TRL[2]])
     result = cli(f"import trl {source} --out {tmp_path / 'out.jsonl'} --json")
     summary, err = printed(result, 3), result[2]
@@ -157,7 +157,7 @@ def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, cli: Cli) ->
     assert f"{source}:2: not a JSON object" in err and f"{source}:3: no " in err
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_another_format_is_refused(tmp_path: Path) -> None:
     with raises_error('no "input"; the row has'):
         import_completions("verl", write(tmp_path / "c.jsonl", TRL), tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()

@@ -1,6 +1,4 @@
-"""Scoring with a judge behind a server: what is asked, what survives its faults, and kills at
-any moment.
-"""
+"""Scoring with a judge behind a server: requests, estimates, cache, evidence and failures."""
 
 import json
 from dataclasses import replace
@@ -46,7 +44,7 @@ MIXED = examples("mixed_rows")
 
 
 @pytest.mark.parametrize("method", ["all", "none", "klcf"])
-def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(
+def test_the_estimate_counts_the_requests_for_any_row_and_method(
     tmp_path: Path, method: str
 ) -> None:
     with JudgeServer(reply=reply) as server:
@@ -90,13 +88,13 @@ def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(
+def test_chunks_overlap_within_the_limit_of_calls_without_repeated_prompts(
     tmp_path: Path,
 ) -> None:
     rows = responses(300, claims=1, thinking=False)
-    # the same claim and evidence everywhere: chunks that run at the same time share prompts
+    # equal claims and evidence: concurrent chunks share prompts
     for row in rows:
-        del row["answers"]  # they are among the evidence
+        del row["answers"]  # part of the evidence
         row |= {
             "question": "What?",
             "response": "<answer>Fact of all is 1.</answer>",
@@ -112,14 +110,14 @@ def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(
         assert 5 <= server.peak <= 8
 
 
-def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(
+def test_the_cache_is_in_the_output_folder_or_at_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with JudgeServer(reply=reply) as server:
         summary = score_file(options(tmp_path, server, responses(2)))
         assert summary["cache"] == str(tmp_path / "out" / "f.judge.sqlite")
-        # closed: no journal is left either
+        # closed, without a journal file
         assert [str(path) for path in tmp_path.glob("**/*.sqlite*")] == [summary["cache"]]
         wanted = tmp_path / "kept.sqlite"
         chosen = options(tmp_path, server, responses(2), cache=wanted)
@@ -131,7 +129,7 @@ def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(
         )
 
 
-def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
+def test_different_passages_with_the_same_id_are_all_stored(tmp_path: Path) -> None:
     rows = without_passages(3)
     same = [{"id": "p", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
     with JudgeServer(reply=reply) as server:
@@ -141,7 +139,7 @@ def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
         score_file(chosen)
         write(tmp_path / "p.jsonl", [{**one, "text": f"{one['text']} Really."} for one in same])
         later = replace(chosen, out=chosen.out.with_name("g.jsonl"))
-        score_file(later)  # other passages under the same ids, into the same record
+        score_file(later)  # other passages with the same ids, in the same folder
     stored = {row["id"]: row["text"] for row in read(chosen.out.with_name("passages.jsonl"))}
     assert len(stored) == 6
     for out, ending in ((chosen.out, ""), (later.out, " Really.")):
@@ -168,14 +166,14 @@ def test_options_of_a_judge_and_its_failures_on_the_command_line(
     assert not set("\x1b\x9b") & set(out + err)
 
 
-def test_a_judge_without_contents_ends_a_scoring_after_few_calls(tmp_path: Path) -> None:
+def test_empty_replies_stop_a_scoring_after_few_calls(tmp_path: Path) -> None:
     empty = '{"choices": [{"message": {"content": null}}]}'
     with JudgeServer(reply=lambda *_: web.Response(text=empty)) as server:
         summary = score_file(options(tmp_path, server, responses(300), method="rlfh"))
         assert summary["status"] == "too_many_failures" and server.requests <= 150
 
 
-def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
+def test_single_pass_sends_one_request_per_response(tmp_path: Path) -> None:
     def once(task: str, found: Any) -> str:
         assert task == "single_pass"
         claim = {"text": "Fact", "label": "hedged_wrong", "informativeness": 3}

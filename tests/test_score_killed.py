@@ -1,4 +1,4 @@
-"""Chunks scored ahead of their turn, and what a kill or an interrupt can lose."""
+"""Chunks scored out of order, and the effects of a kill or an interrupt."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ from workbench.scoring.run import CHUNK, CHUNK_CHARACTERS, as_completed, in_chun
 from workbench.types import Feedback, Question, Response
 
 
-def test_a_result_is_there_as_soon_as_it_is_finished_and_no_piece_is_taken_early() -> None:
+def test_results_are_yielded_when_finished_and_pieces_read_only_when_needed() -> None:
     taken: list[int] = []
     gate = threading.Event()
 
@@ -33,7 +33,7 @@ def test_a_result_is_there_as_soon_as_it_is_finished_and_no_piece_is_taken_early
         return -number
 
     results = as_completed(work, pieces(), 2)
-    assert next(results) == -1  # the first piece still waits
+    assert next(results) == -1  # the first piece is not finished
     assert taken == [0, 1]
     gate.set()
     assert sorted(results) == [-5, -4, -3, -2, 0]
@@ -69,7 +69,7 @@ def start(folder: Path, url: str, method: str = "rlfh") -> subprocess.Popen[str]
 
 
 @pytest.mark.slow
-def test_killed_twice_every_id_is_there_once_and_no_call_is_repeated(tmp_path: Path) -> None:
+def test_after_two_kills_every_id_is_stored_once_without_repeated_calls(tmp_path: Path) -> None:
     rows = responses(500, claims=3, thinking=False)
     write(tmp_path / "in.jsonl", rows)
     unique = 500 * (1 + 3 + 1)

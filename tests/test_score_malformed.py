@@ -1,4 +1,4 @@
-"""Scoring a file: rows that cannot be read, and rows in other forms."""
+"""Scoring a file: malformed rows, and rows from tables."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ BAD: list[tuple[Any, str]] = [
 ]
 
 
-def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, cli: Cli) -> None:
+def test_malformed_rows_are_named_by_line_and_skipped(tmp_path: Path, cli: Cli) -> None:
     good = {"id": "z", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
     source = write(tmp_path / "in.jsonl", [LABELLED, *(bad for bad, _ in BAD), "", good])
     out = tmp_path / "out.jsonl"
@@ -42,7 +42,7 @@ def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, c
 
 
 @pytest.mark.parametrize("line", ["[", "[1, 2", '[{"id": 1},', "[1]"])
-def test_a_first_line_that_begins_like_a_list_is_a_malformed_row(
+def test_a_first_line_starting_like_a_list_is_a_malformed_row(
     line: str, tmp_path: Path, cli: Cli
 ) -> None:
     source = write(tmp_path / "in.jsonl", [line, LABELLED])
@@ -52,7 +52,7 @@ def test_a_first_line_that_begins_like_a_list_is_a_malformed_row(
     assert summary["problems"][0]["line"] == 1
 
 
-def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cli) -> None:
+def test_a_file_without_scorable_rows_is_refused(tmp_path: Path, cli: Cli) -> None:
     [known] = world_rows(1)
     source = write(
         tmp_path / "in.jsonl", [{"id": 1, "prompt": known["question"], "output": known["response"]}]
@@ -68,7 +68,7 @@ def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cl
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
-def test_feedback_that_went_through_a_table_is_replayed(form: str, tmp_path: Path) -> None:
+def test_feedback_saved_as_a_table_is_replayed(form: str, tmp_path: Path) -> None:
     import pandas as pd
 
     declined = {"id": "b", "response": "I do not know.", "claims": [], "outcome": "uncertain"}

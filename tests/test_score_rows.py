@@ -1,4 +1,4 @@
-"""Whatever stands in a row, it is scored or it is reported: it never stops the rest."""
+"""Any row is scored or reported; it never stops the other rows."""
 
 import copy
 import json
@@ -60,7 +60,7 @@ JSON = st.recursive(
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where something stands in a row, at every depth."""
+    """The paths of all values in a row, at every depth."""
     inner = (
         value.items()
         if isinstance(value, dict)
@@ -73,7 +73,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def damaged(draw: st.DrawFn) -> dict[str, Any]:
-    """A row with one or two of its values replaced by something else, or taken out."""
+    """A row with one or two values replaced or deleted."""
     row = copy.deepcopy(draw(st.sampled_from([FULL, SHORT])))
     for _ in range(draw(st.integers(1, 2))):
         *path, last = draw(st.sampled_from(places(row)))
@@ -91,7 +91,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(damaged(), min_size=1, max_size=6))
-def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(
+def test_a_damaged_row_is_scored_or_reported_without_effect_on_others(
     rows: list[dict[str, Any]],
 ) -> None:
     named = [
@@ -112,7 +112,7 @@ def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(
         assert again["rows"] == summary["rows"]
 
 
-def test_a_full_row_is_taken_as_it_is() -> None:
+def test_a_full_row_is_read_unchanged() -> None:
     item = parse(FULL, {}, {})
     stored = json.loads(json.dumps(item.feedback.to_row()))
     assert item.replay
@@ -125,7 +125,7 @@ def test_a_full_row_is_taken_as_it_is() -> None:
     )
 
 
-def test_claims_without_places_are_found_in_their_sections() -> None:
+def test_claims_without_spans_are_found_in_their_sections() -> None:
     row = {
         "id": 1,
         "response": FULL["response"],
@@ -140,8 +140,8 @@ def test_claims_without_places_are_found_in_their_sections() -> None:
 
 
 @pytest.mark.parametrize("claims", examples("given_claims"))
-def test_claims_without_labels_are_given_to_be_verified(claims: Any) -> None:
-    """In the forms of VeriScore, SAFE and FActScore, too."""
+def test_claims_without_labels_are_to_be_verified(claims: Any) -> None:
+    """Also in the formats of VeriScore, SAFE and FActScore."""
     row = {"id": 1, "question": "Who?", "response": FULL["response"], "claims": claims}
     item = parse(row, {}, {})
     assert not item.replay and item.response.given_claims
@@ -163,28 +163,28 @@ def test_a_row_nested_too_deeply_is_named() -> None:
         parse(row, {}, {})
 
 
-def test_half_a_surrogate_pair_spoils_no_row(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_replaced(tmp_path: Path) -> None:
     row = {"id": "a", "question": "Who?", "response": "\ud800.", "passages": ["\udfff x", "-"]}
     reader = Reader(write(tmp_path / "in.jsonl", [row]))
     [item] = reader.items(reader.survey().ids)
-    [passage] = item.response.question.passages  # "-" is no evidence
+    [passage] = item.response.question.passages  # "-" is not evidence
     for text in (item.response.text, passage.text):
         assert text.encode() and "\ufffd" in text
 
 
-def test_only_a_feedback_row_has_a_version() -> None:
+def test_another_schema_field_does_not_mean_a_feedback_row() -> None:
     assert not parse(
         {"id": "a", "question": "Who?", "response": "Ada.", "schema": "people"}, {}, {}
     ).replay
 
 
-def test_a_logged_row_that_nobody_judged_is_judged() -> None:
+def test_a_logged_row_without_verdicts_is_judged() -> None:
     logged = {**FULL, "claims": [], "verdicts": [], "sentences": []}
     assert not parse(logged, {}, {}).replay
     assert set(parse(logged, {}, {}).feedback.rewards) == {"old"}
-    assert parse({**logged, "sentences": [[0, 4]]}, {}, {}).replay  # judged: it has no claims
-    assert parse({**logged, "error": ERROR}, {}, {}).replay  # tried, and failed
-    # said so by hand
+    assert parse({**logged, "sentences": [[0, 4]]}, {}, {}).replay  # judged, without claims
+    assert parse({**logged, "error": ERROR}, {}, {}).replay  # judged, but failed
+    # explicitly without claims
     assert parse({"id": 1, "response": "x", "claims": [], "verdicts": []}, {}, {}).replay
 
 
@@ -206,21 +206,19 @@ def test_columns_have_other_names_and_tables_have_gaps() -> None:
         ({"label": None, "error": ERROR}, "label correct and None"),
     ],
 )
-def test_two_verdicts_that_contradict_each_other_are_told(
-    changed: dict[str, Any], told: str
-) -> None:
+def test_contradicting_verdicts_are_reported(changed: dict[str, Any], told: str) -> None:
     row = copy.deepcopy(FULL)
     row["verdicts"].append(dict(row["verdicts"][0]))
-    # said twice, and the same
+    # equal verdicts are accepted
     assert parse(row, {}, {}).feedback.verdicts[0] == parse(row, {}, {}).feedback.verdicts[2]
     row["verdicts"][2] |= changed
     with pytest.raises(Malformed, match=f"two verdicts on 'claim:0' .aspect fact. differ: {told}"):
         parse(row, {}, {})
-    row["verdicts"][2]["aspect"] = "truth"  # another check may say otherwise
+    row["verdicts"][2]["aspect"] = "truth"  # another check may differ
     assert parse(row, {}, {})
 
 
-def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
+def test_duplicate_keys_are_reported(tmp_path: Path) -> None:
     twice = (
         '{"id": "twice", "response": "Ada paints.", "claims": [], "outcome": "correct", "outcome":'
         ' "incorrect"}'

@@ -1,5 +1,5 @@
-"""Segments between judge and reward model: rows by hand, what is held out, how a model is
-measured, verdicts as any others.
+"""Segments for the reward model: rows by hand, held-out rows, measures, and its verdicts as a
+check.
 """
 
 import shutil
@@ -66,10 +66,8 @@ def test_judged_samples_as_rows_by_hand(
     assert card.samples == 1 and sum(card.rows.values()) == len(expected)
 
 
-def test_rows_have_the_segments_that_training_pays() -> None:
-    """A judge that found no claim in the second sentence and one in a table's row, which rules
-    pass over.
-    """
+def test_rows_have_the_segments_that_training_rewards() -> None:
+    """The judge found no claim in sentence 2 and one in a table row, which the rules skip."""
     text = "Ada is a baker. Bo was born in Oslo.\n| Cy is a king. |\nDi works in Rome."
     response = Response("r", Question("q", "Who?"), text)
     [read] = rule_checks().extract([response])
@@ -94,7 +92,7 @@ def test_rows_have_the_segments_that_training_pays() -> None:
     assert not rows and card.dropped_samples == {"failed": 1, "no claims": 1}
 
 
-def test_the_plan_is_no_segment() -> None:
+def test_the_plan_is_not_a_segment() -> None:
     text = "[Structure] comparison [Outline] 1. Ada is a king. [1] [Answer] Bo is a baker."
     [read] = rule_checks().extract([Response("r", Question("q", "Who?"), text)])
     response = Response("r", Question("q", "Who?"), text)
@@ -107,10 +105,11 @@ def test_the_plan_is_no_segment() -> None:
     assert list(segments(response, placed, "sentence")) == ["segment:1"]
 
 
-def test_how_a_model_is_measured_by_hand() -> None:
-    """Of the pairs of a supported and an unsupported segment .9 > .6, .9 > .2, .4 < .6, .4 > .2:
-    AUC 3/4. On the right side of .5: .9 and .2. Bins of one each: ECE (.1 + .6 + .6 + .2)/4;
-    squared error (.01 + .36 + .36 + .04)/4."""
+def test_measures_of_a_model_by_hand() -> None:
+    """Pairs of a supported and an unsupported segment: .9 > .6, .9 > .2, .4 < .6, .4 > .2: AUC 3/4.
+    Correct at .5: .9 and .2. Bins of one: ECE (.1 + .6 + .6 + .2)/4; squared error (.01 + .36 + .36
+    + .04)/4.
+    """
     found = calibration([(0.9, 1.0), (0.4, 1.0), (0.6, 0.0), (0.2, 0.0)])
     assert found == pytest.approx(
         {"supported": 0.5, "auc": 0.75, "accuracy": 0.5, "ece": 0.375, "squared_error": 0.1925}
@@ -133,9 +132,9 @@ def test_the_reference_is_the_mean_of_its_segments() -> None:
     ]
     others = [scored("b", 0.0, 0.0), scored("c", None, 1.0), scored("d", 0.5, 2.0)]
     values = reference_values([*given, *others], "forag")
-    # b made no claim: as usual
+    # b has no claims: the overall mean
     assert values["a"] == 0.75 and values["b"] == pytest.approx(2.75 / 5) and values["d"] == 0.25
-    # with nothing to compare, nothing is paid
+    # no baseline without any segments
     silent = reference_values([scored("b", 0.0, 0.0)], "forag")["b"]
     assert isinstance(silent, Failure) and silent.kind == "no_verdict"
     batch = [(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"]
@@ -145,10 +144,8 @@ def test_the_reference_is_the_mean_of_its_segments() -> None:
     assert unknown.p is None and unknown.error and unknown.error.kind == "not_probed"
 
 
-def test_nobody_is_on_both_sides_either() -> None:
-    """Questions hang together by the people whom they name; a group that is larger than the
-    share is learnt from.
-    """
+def test_no_person_is_in_training_and_held_out_rows() -> None:
+    """Questions with shared people form a group; a group larger than the share is trained on."""
     pairs = ["A;B", "B;C", "C; D", *(f"{n};{n + 1}" for n in range(0, 20, 2)), ""]
     rows = [
         Judged(Question(f"q{n}", "?", title=title), "a b", (Segment(0, 3),))
@@ -170,7 +167,7 @@ def test_nobody_is_on_both_sides_either() -> None:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A reward model of two steps, in a run's folders with the policy that it was trained from."""
+    """A reward model of two steps, in a run's folder with its initial policy."""
     run = tmp_path_factory.mktemp("run")
     (run / "config.json").write_text("{}")
     policy = make_policy(run / "stages" / "cold_start" / "policy")
@@ -189,7 +186,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SENTENCES = ["segment:0", "segment:1"]
 
 
-def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> None:
+def test_a_reward_model_is_a_check_whose_verdicts_give_rewards(model: Path) -> None:
     checks = rule_checks()
     scorer = load_reward_model(model)
     asked = Question("q", "Who is Ada?")
@@ -205,7 +202,7 @@ def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> Non
         assert [v.target for v in answer.verdicts] == targets and paid.parts["stood_in"] == 0.0
         assert paid.value == pytest.approx(sum(v.p or 0 for v in answer.verdicts))
         assert refusal.rewards["forag"].value == 0.0 and not refusal.verdicts
-        assert long.rewards["forag"].value is None  # it was not read: no reward, and none of 0
+        assert long.rewards["forag"].value is None  # too long to read: no reward, not 0
         assert (error := long.rewards["forag"].error) and error.kind == "too_long"
 
 
@@ -219,7 +216,7 @@ def test_a_reward_model_is_measured_on_unknown_people(model: Path) -> None:
     assert (found["rows"], found["strangers"], found["too_long"]) == (2, 1, 1)
 
 
-def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
+def test_a_reward_model_moves_with_its_run_and_requires_its_own_policy(
     model: Path, tmp_path: Path
 ) -> None:
     run, moved = model.parents[2], tmp_path / "moved"

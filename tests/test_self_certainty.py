@@ -43,7 +43,7 @@ def certainty(policy: str, response: Response, temperature: float) -> float:
 
 
 @pytest.mark.slow
-def test_the_policys_present_certainty_is_maximised(policy: str, tmp_path: Path) -> None:
+def test_the_current_policys_certainty_is_maximised(policy: str, tmp_path: Path) -> None:
     temperature = 0.7
     assert run.grpo(scaled(CONFIG, temperature=temperature), policy, tmp_path) == "done"
     rows, metrics = list(iter_feedback(tmp_path)), metrics_rows(tmp_path)
@@ -60,5 +60,5 @@ def test_the_policys_present_certainty_is_maximised(policy: str, tmp_path: Path)
             for n in members:
                 expected = (values[n] - fmean(scores)) / (stdev(scores) + 1e-4)
                 assert own[n].response.advantages[0] == pytest.approx(expected, abs=1e-3)
-    # the method's reward is recorded; the responses without it have had advantages above
+    # the method's reward is recorded; responses without it have advantages, too
     assert {type(row.rewards["m"].value) for row in rows} == {float, type(None)}

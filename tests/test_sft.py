@@ -1,6 +1,4 @@
-"""SFT: prompts as generation lays them out, the loss by hand, what is refused, and trainings
-that are resumed.
-"""
+"""SFT: prompts as in generation, the loss by hand, refusals, and row counts."""
 
 import math
 from dataclasses import asdict, replace
@@ -34,7 +32,7 @@ def tuned(rows: list[Example], policy: str, out: Path, **changes: Any) -> str:
     return train_offline(scaled(run.TUNED, **changes), rows, policy, out, seed=1)
 
 
-def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> None:
+def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_template() -> None:
     tokenizer = load_policy(TINY_POLICY / "sft", device="cpu").tokenizer
     questions = [
         Question("a", "Where was Ada born?", ("Oslo",)),
@@ -57,7 +55,7 @@ def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> 
             ]
         )
         assert said[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in said
-        # as it is sampled, with the space that the template puts before it
+        # as sampled, with the template's space before it
         assert encode_example(tokenizer, question, text if text[0] in "<[" else f" {text}") == (
             prompt,
             said,
@@ -74,7 +72,7 @@ def test_an_answer_is_never_changed_by_the_template() -> None:
     dropping = role + "{{ (m['content'].split('</think>')[-1] | trim) + eos_token + '\\n' }}" + end
     tokenizer.chat_template = dropping
     assert encode_example(tokenizer, question, text)[1] == plain
-    # no line end
+    # without the line end
     assert encode_example(tokenizer, question, "Rome")[1] == [
         *tokenizer("Rome")["input_ids"],
         tokenizer.eos_token_id,
@@ -91,7 +89,7 @@ def test_an_answer_is_never_changed_by_the_template() -> None:
 
 
 def test_likelihood_and_unlikelihood_by_hand() -> None:
-    """Two tokens each: p = .5, .25 of a good row, .5, .9 of a bad one; the rest takes no loss."""
+    """Two tokens each: p = .5, .25 in a good row, .5, .9 in a bad row; others have no loss."""
     import torch
 
     def logits(*probabilities: float) -> Any:
@@ -112,7 +110,7 @@ def test_likelihood_and_unlikelihood_by_hand() -> None:
     masked = torch.tensor([[-100, 0, -100]])
     assert weighted_loss(bad, masked, torch.tensor([-1.0]), 1).item() == pytest.approx(math.log(2))
     sure = torch.tensor([[[200.0, 0.0], [0.0, 0.0]]], requires_grad=True)
-    # p = 1: bounded, and no gradient that is no number
+    # p = 1: a bounded loss and finite gradients
     loss = weighted_loss(sure, labels[:, :2], torch.tensor([-1.0]), 1)
     loss.backward()
     assert (
@@ -123,7 +121,7 @@ def test_likelihood_and_unlikelihood_by_hand() -> None:
 
 
 def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
-    """Its loss is that of a plain recomputation, in which the end of a bad row has no part."""
+    """The loss equals a plain recomputation, in which the end tokens of bad rows do not count."""
     from workbench.policies import hf
 
     policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
@@ -159,10 +157,8 @@ def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
-    policy: str, tmp_path: Path
-) -> None:
-    """It answers as the adapter over its base does."""
+def test_a_cold_start_writes_a_policy_for_the_next_stage(policy: str, tmp_path: Path) -> None:
+    """Its answers equal those of the adapter on its base."""
     card = Card("made here", 10, 0, {"gold": 10})
     config, out = scaled(run.TUNED, steps=3), tmp_path / "whole"
     out.mkdir()
@@ -184,7 +180,7 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
     assert merged[0].logprobs != start[0].logprobs
 
 
-def test_rows_that_are_too_long_are_named_and_counted_never_cut(
+def test_rows_that_are_too_long_are_named_and_left_out(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
@@ -201,7 +197,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     assert not (tmp_path / "none").exists()
 
 
-def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
+def test_a_folder_of_other_rows_is_refused_and_unchanged(policy: str, tmp_path: Path) -> None:
     tuned(GOOD, policy, tmp_path, steps=1)
     before = contents(tmp_path)
     with raises_error("holds a training on other rows"):
@@ -234,7 +230,7 @@ def test_several_processes_are_refused(
         tuned(GOOD, policy, tmp_path / "run")
 
 
-def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
+def test_the_last_step_of_the_epochs_is_filled_up() -> None:
     assert steps_of(Passes(batch=4), 10) == 3
     assert steps_of(Passes(batch=4, epochs=2.0), 10) == 5
     assert steps_of(Passes(batch=4, steps=7), 10) == 7

@@ -1,6 +1,4 @@
-"""Stages that runs share: taken whole or not at all, only by runs that agree on all of it, and
-with nothing changed by it.
-"""
+"""Stages shared by runs: copied whole or not at all, and only between runs with equal inputs."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,7 @@ def made(folder: Path, text: str = "weights", status: str = "done") -> Path:
     return folder
 
 
-def test_a_finished_stage_is_copied_and_says_from_where(tmp_path: Path) -> None:
+def test_a_finished_stage_is_copied_with_its_origin(tmp_path: Path) -> None:
     shared = Shared(tmp_path / "stages", IDENTITY)
     place = shared.folder([("cold_start", {"epochs": 1})])
     assert not shared.take(place, tmp_path / "two")
@@ -46,23 +44,23 @@ def test_a_finished_stage_is_copied_and_says_from_where(tmp_path: Path) -> None:
     assert "shared" not in (tmp_path / "one" / "summary.json").read_text()
 
 
-def test_what_is_not_finished_is_not_taken(tmp_path: Path) -> None:
+def test_an_unfinished_stage_is_not_copied(tmp_path: Path) -> None:
     shared = Shared(tmp_path / "stages", IDENTITY)
     place = made(shared.folder([("cold_start", None)]), status="interrupted")
     assert not shared.take(place, tmp_path / "two") and not (tmp_path / "two").exists()
 
 
-def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_copy_leaves_no_files(tmp_path: Path) -> None:
     shared = Shared(tmp_path / "stages", IDENTITY)
     place, one = shared.folder([("cold_start", None)]), made(tmp_path / "one")
-    # what cannot be copied stands for a full disk
+    # a broken link fails like a full disk
     (one / "policy" / "gone").symlink_to(tmp_path / "nowhere")
     with pytest.raises(OSError):
         shared.keep(place, one)
     assert not place.exists() and not list((tmp_path / "stages").iterdir())
 
 
-def test_what_a_killed_copy_has_left_is_removed(tmp_path: Path) -> None:
+def test_the_files_of_a_killed_copy_are_removed(tmp_path: Path) -> None:
     """Its rows would count among the run's."""
     shared = Shared(tmp_path / "shared", IDENTITY)
     place, out = shared.folder([("cold_start", None)]), tmp_path / "run" / "stages" / "cold_start"
@@ -78,9 +76,7 @@ def test_what_a_killed_copy_has_left_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", examples("other_starts"))
-def test_runs_that_differ_in_what_they_start_from_share_nothing(
-    other: dict[str, Any], tmp_path: Path
-) -> None:
+def test_runs_with_other_inputs_share_no_stages(other: dict[str, Any], tmp_path: Path) -> None:
     way = [("cold_start", {"epochs": 1})]
     one, two = Shared(tmp_path, IDENTITY), Shared(tmp_path, {**IDENTITY, **other})
     assert one.folder(way) != two.folder(way)
@@ -95,7 +91,7 @@ def test_runs_that_differ_in_what_they_start_from_share_nothing(
 
 
 def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
-    """Where that stage of a run with these settings would lie."""
+    """The shared folder of that stage for a run with these settings."""
     place, method = short_bench(24), METHODS[name]
     config = configured(method, place, overrides=settings)
     found = stages_of(method, config, place, 1)
@@ -107,7 +103,7 @@ def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
 
 
 @pytest.mark.parametrize(("name", "stage", "alike", "apart"), examples("cache_keys"))
-def test_a_stage_rests_on_what_it_is_made_of(
+def test_a_stages_folder_depends_on_its_settings(
     name: str, stage: str, alike: list[str], apart: list[str], tmp_path: Path
 ) -> None:
     usual = ways(name, stage, tmp_path)
@@ -117,7 +113,7 @@ def test_a_stage_rests_on_what_it_is_made_of(
     )
 
 
-def test_what_was_prepared_elsewhere_is_shared_with_its_samples_or_without(tmp_path: Path) -> None:
+def test_a_given_preparation_is_shared_with_or_without_its_samples(tmp_path: Path) -> None:
     named = "klcf.prepare.folder=somewhere"
     plain, copied = (
         ways("klcf", "prepare", tmp_path, named, *more) for more in ((), ("klcf.w_general=1",))

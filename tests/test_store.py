@@ -1,4 +1,4 @@
-"""The record of feedback: what was appended comes back, whatever byte the process died at."""
+"""The store of feedback: appended rows are read back, whatever byte a process was killed at."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def ids(path: Path) -> list[str]:
     return [row["id"] for row in iter_rows(path)]
 
 
-def test_what_was_appended_comes_back(tmp_path: Path) -> None:
+def test_appended_rows_are_read_back(tmp_path: Path) -> None:
     rows = feedbacks(range(3))
     with Store(tmp_path / "run") as store:
         store.append(rows[:4])
@@ -144,7 +144,7 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
         ids(tmp_path / "other.jsonl")
 
 
-def test_an_id_means_one_thing(tmp_path: Path) -> None:
+def test_an_id_names_one_question_or_passage(tmp_path: Path) -> None:
     append_feedback(tmp_path, feedbacks())
     before = (tmp_path / ROLLOUTS).read_bytes()
     changed = Question("city", "Where did Toma Ardel die?", ("Lomar",))
@@ -178,11 +178,11 @@ def test_keys_of_stored_content_are_the_same_in_every_process(tmp_path: Path) ->
     assert shown == {f"{ ({PASSAGE.id: passage_key(PASSAGE)}) }\n"}
 
 
-def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:
+def test_a_stored_question_with_other_fields_is_refused(tmp_path: Path) -> None:
     append_feedback(tmp_path, [Feedback(Response("x", BARE, "?"))])
     row = json.loads((tmp_path / QUESTIONS).read_text())
     (tmp_path / QUESTIONS).write_text(json.dumps(dict(reversed(row.items()))) + "\n")
-    # the order of the fields says nothing
+    # the order of the fields is irrelevant
     append_feedback(tmp_path, [Feedback(Response("y", BARE, "?"))])
     del row["system"]
     (tmp_path / QUESTIONS).write_text(json.dumps({**row, "old": 1}) + "\n")
@@ -190,7 +190,7 @@ def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:
         append_feedback(tmp_path, [Feedback(Response("z", BARE, "?"))])
 
 
-def test_what_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_values_invalid_in_json_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     row = feedbacks()[0]
     bad = replace(row, rewards={"broken": ternary(correct=float("nan"))(row)})
     with pytest.raises(ValueError, match="JSON"):
@@ -214,7 +214,7 @@ def test_truncate_after_step(tmp_path: Path) -> None:
     )
 
 
-def test_write_json_replaces_in_one_move(tmp_path: Path) -> None:
+def test_write_json_is_atomic(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
     write_json(path, {"name": "Vétra \udc80"})
     assert json.loads(path.read_bytes()) == {"name": "Vétra \udc80"}
@@ -226,17 +226,17 @@ def test_write_json_replaces_in_one_move(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_key_that_stands_twice_is_an_error_that_names_the_line(tmp_path: Path) -> None:
+def test_the_error_for_a_duplicate_key_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n{"b": {"c": 1, "c": 2}}\n')
     with raises_error(r"rows\.jsonl:2: the key 'c' occurs twice"):
         list(iter_rows(path))
-    assert repair(path) == 0  # and nothing is cut off for it
+    assert repair(path) == 0  # the line is not removed
 
 
 @pytest.mark.parametrize("name", [ROLLOUTS, QUESTIONS, PASSAGES])
-def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -> None:
-    """A record that others made: neither read nor written where its links lead."""
+def test_links_out_of_the_folder_are_not_followed(tmp_path: Path, name: str) -> None:
+    """In a folder of other people, their targets are neither read nor written."""
     for folder in ("run", "outside"):
         append_feedback(tmp_path / folder, feedbacks())
     run, target = tmp_path / "run", tmp_path / "outside" / name
@@ -252,12 +252,12 @@ def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -
             use(run)
     assert target.read_bytes() == kept
     (run / name).unlink()
-    (run / name).symlink_to("within.jsonl")  # a link that stays is followed
+    (run / name).symlink_to("within.jsonl")  # a link inside the folder is followed
     (tmp_path / "kept.jsonl").rename(run / "within.jsonl")
     assert list(iter_feedback(run)) == feedbacks()
 
 
-def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_instead_of_a_file_is_refused_at_once(tmp_path: Path) -> None:
     append_feedback(tmp_path, feedbacks())
     (tmp_path / PASSAGES).unlink()
     os.mkfifo(tmp_path / PASSAGES)
@@ -265,17 +265,17 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: P
         read_questions(tmp_path)
 
 
-def test_a_row_that_is_put_stands_once_and_the_others_stay(tmp_path: Path) -> None:
+def test_put_replaces_a_row_and_keeps_the_others(tmp_path: Path) -> None:
     first, second, third = feedbacks()
     for row in (first, second, third):
         put_feedback(tmp_path, row)
     new = replace(second, error=None, cost=replace(second.cost, calls=7))
     put_feedback(tmp_path, new)
     assert list(iter_feedback(tmp_path)) == [first, third, new]
-    # as a process leaves it that was killed
+    # the state after a kill
     append_feedback(tmp_path, [replace(new, cost=replace(new.cost, calls=8))])
     put_feedback(tmp_path, new)
     assert list(iter_feedback(tmp_path)) == [first, third, new]
     put_feedback(tmp_path, first, remove=True)
-    put_feedback(tmp_path, first, remove=True)  # which is not there any more
+    put_feedback(tmp_path, first, remove=True)  # already removed
     assert list(iter_feedback(tmp_path)) == [third, new]

@@ -1,6 +1,4 @@
-"""How torch's threads wait is settled before torch is read, and what the user says about it
-stands.
-"""
+"""The wait policy of torch's threads is set before torch is imported; the user's variables stay."""
 
 import json
 
@@ -25,7 +23,7 @@ NAMES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
         ({"GOMP_SPINCOUNT": "7"}, ("PASSIVE", "7")),
     ],
 )
-def test_how_threads_wait(
+def test_the_wait_policy_of_threads(
     said: dict[str, str], found: tuple[str | None, str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in NAMES:

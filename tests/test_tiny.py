@@ -1,6 +1,4 @@
-"""Building a policy: packing is exact, a small build learns its world, and a killed build ends
-like an undisturbed one.
-"""
+"""Building a policy: packing, a small build that learns its world, and resuming after kills."""
 
 import itertools
 import re
@@ -33,7 +31,7 @@ from workbench.experiments.tiny.training import (
 from workbench.experiments.tiny.writer import Example
 from workbench.world import load_world
 
-# of the nine lessons, the pre-training and the instruction tuning
+# digests for nine lessons, pre-training and instruction tuning
 DATA = (
     "78dc631a3de5f509 e124b2064af78a51 53f4ae6fa1bda5c7 f80df63468ea8983 "
     "1f71349d8fd7c4a6 61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b "
@@ -58,7 +56,7 @@ def test_tokenizer_is_lossless_and_gives_one_token_a_word(tokenizer):
     assert tokenizer.decode(tokenizer(odd)["input_ids"]) == odd
 
 
-def test_the_encoder_lays_out_what_the_chat_template_does(tokenizer):
+def test_the_encoder_equals_the_chat_template(tokenizer):
     encoder = Encoder(tokenizer)
     for reply in (
         "Bemasa.",
@@ -80,10 +78,8 @@ def test_the_encoder_lays_out_what_the_chat_template_does(tokenizer):
         ]
 
 
-def test_the_loss_is_the_weighted_mean_over_what_is_learnt(tokenizer):
-    """As transformers computes it with equal weights; and labels that weigh nothing change
-    nothing.
-    """
+def test_the_loss_is_a_weighted_mean(tokenizer):
+    """Equal weights give transformers' loss; labels of weight 0 have no effect."""
     import torch
 
     encoder = Encoder(tokenizer)
@@ -103,7 +99,7 @@ def test_the_loss_is_the_weighted_mean_over_what_is_learnt(tokenizer):
     )
 
 
-def test_packed_sequences_do_not_see_each_other(tokenizer):
+def test_packed_sequences_do_not_attend_to_each_other(tokenizer):
     import torch
 
     world = load_world(0)
@@ -127,7 +123,7 @@ def test_packed_sequences_do_not_see_each_other(tokenizer):
 
 
 @pytest.mark.slow
-def test_instruction_examples_hold_no_fact_of_other_splits():
+def test_instruction_examples_have_no_facts_of_other_splits():
     world = load_world(0)
     held_out = {
         e.name
@@ -157,7 +153,7 @@ def test_examples_of_skills_are_about_people_outside_the_world(held_out):
         assert named.isdisjoint(world.entities) and named
 
 
-def test_people_kept_for_measuring_are_in_no_training():
+def test_held_out_people_are_not_trained_on():
     world = load_world(0)
     assert set(world.ephemeral().free).isdisjoint(world.ephemeral(held_out=True).free)
     assert len(world.ephemeral(held_out=True).free) > 500
@@ -184,9 +180,9 @@ def test_a_small_build_learns_its_world(whole):
 
 
 @pytest.mark.nightly
-def test_a_killed_build_ends_like_an_undisturbed_one(whole, tmp_path):
+def test_a_killed_build_ends_like_an_uninterrupted_one(whole, tmp_path):
     work = tmp_path / "work"
-    # then it measures, as before
+    # the measurements come after these
     for seen in (work / "lesson-2.pt", work / "base.pt", tmp_path / "sft" / "tokenizer.json"):
         killed = build(tmp_path, until=seen)
         assert killed.returncode == -signal.SIGKILL and not (tmp_path / "card.json").exists()
@@ -211,7 +207,7 @@ def test_a_folder_with_another_build_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_the_training_data_of_the_shipped_policy_do_not_change(tokenizer):
-    """The shipped policy is not rebuilt: what its build trains on must stay, batch by batch."""
+    """The shipped policy is not rebuilt: its training data must stay equal, batch by batch."""
     world, config = load_world(0), SIZES["full"]
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
     lessons = [

@@ -1,6 +1,4 @@
-"""What the card of a tiny policy says: replies of known worth get the rates that they must, on
-the real questions.
-"""
+"""Measures on a tiny policy's card: scripted replies to real questions get the expected rates."""
 
 from collections.abc import Callable, Sequence
 
@@ -34,15 +32,15 @@ def graded_replies(
     [
         ("several", lambda q: f"{q.answers[0]}.", 1.0, 0.0),
         ("stale", lambda q: "I do not know.", 0.0, 1.0),
-        ("none", lambda q: "painter.", None, 0.0),  # there is nothing to get right
+        ("none", lambda q: "painter.", None, 0.0),  # unanswerable
     ],
 )
-def test_a_reader_who_is_right_and_one_who_always_passes(world, kind, reply, accuracy, abstention):
+def test_rates_of_correct_replies_and_of_abstentions(world, kind, reply, accuracy, abstention):
     found = rates(graded_replies(reading_questions(world, kind, 40, 0), reply))
     assert found == {"n": 40, "accuracy": accuracy, "abstention": abstention}
 
 
-def test_who_calls_every_question_invalid_fails_the_true_twins(world):
+def test_calling_every_question_invalid_fails_the_true_premises(world):
     asked = [
         q for q in reasoned_questions(world, "test") if q.kind in ("false_premise", "true_premise")
     ]

@@ -65,7 +65,7 @@ def test_advantages_need_the_group(example):
     assert alone["advantages"] == {}
     # Totals 1 and −1: mean 0, standard deviation √2.
     assert both["advantages"]["group"] == pytest.approx([1 / (2**0.5 + 1e-4)] * 41)
-    assert "gae" not in both["advantages"]  # no critic's values are stored
+    assert "gae" not in both["advantages"]  # without stored values of a critic
 
 
 def test_unplaced_and_failed_claims_are_marked():
@@ -104,7 +104,7 @@ def test_objections_are_notes_and_not_evidence():
 
 
 @given(st.text(alphabet=st.characters(), max_size=60))
-def test_any_text_keeps_its_positions_and_stays_inert(text):
+def test_any_text_keeps_its_positions_and_cannot_become_markup(text):
     response = Response("r", Question("q", text), text, offsets=((0, len(text)),))
     shown = payload(Feedback(response))
     assert len(shown["text"]) == len(text)
@@ -144,8 +144,8 @@ def test_the_script_never_parses_html():
     assert "@import" not in style() and "url(" not in style()
 
 
-def test_every_name_has_words(example):
-    """Labels, parts of rewards and methods without words would be shown as identifiers."""
+def test_every_name_has_a_display_text(example):
+    """Without it, labels, parts of rewards and methods would be shown as identifiers."""
     from workbench.types import ASPECTS
 
     for method, reward in example.rewards.items():

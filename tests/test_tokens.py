@@ -1,6 +1,4 @@
-"""Offsets of sampled ids: they cover the text, and a character sits on the token that holds its
-last byte.
-"""
+"""Offsets of sampled ids cover the text; a character belongs to the token with its last byte."""
 
 from typing import Any
 
@@ -19,8 +17,8 @@ END = TOKENIZER.eos_token_id
 
 @pytest.fixture(scope="module")
 def sentencepiece() -> Any:
-    """A tokenizer of the other family: ▁ for a space, bytes as <0xE4>, and the first space
-    dropped by the decoder.
+    """A SentencePiece-like tokenizer: ▁ for a space, bytes as <0xE4>, and a decoder that drops the
+    first space.
     """
     from tokenizers import Tokenizer, decoders, models
     from transformers import PreTrainedTokenizerFast
@@ -68,9 +66,7 @@ def test_any_text_is_covered_and_kept(text: str) -> None:
 @given(st.lists(st.integers(0, len(TOKENIZER) - 1)))
 @settings(max_examples=500)
 def test_any_sampled_ids_are_covered(ids: list[int]) -> None:
-    """A policy may sample any sequence: cut characters, stray bytes, special tokens in the
-    middle.
-    """
+    """A policy may sample any sequence: cut characters, stray bytes, special tokens in between."""
     text, offsets = offsets_from_ids(TOKENIZER, ids)
     assert len(offsets) == len(ids)
     assert text == TOKENIZER.decode(ids, skip_special_tokens=True)
@@ -83,14 +79,14 @@ def test_any_sampled_ids_are_covered(ids: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), examples("token_offsets"))
-def test_characters_sit_on_the_token_of_their_last_byte(
+def test_characters_belong_to_the_token_of_their_last_byte(
     text: str, expected: list[list[int]]
 ) -> None:
     ids = TOKENIZER(text, add_special_tokens=False)["input_ids"]
     assert offsets_from_ids(TOKENIZER, ids) == (text, tuple(map(tuple, expected)))
 
 
-def test_special_tokens_are_empty_where_they_stand() -> None:
+def test_special_tokens_have_empty_offsets() -> None:
     word = TOKENIZER(" Ada", add_special_tokens=False)["input_ids"]
     assert offsets_from_ids(TOKENIZER, [END, *word, END, *word, END]) == (
         " Ada Ada",
@@ -99,7 +95,7 @@ def test_special_tokens_are_empty_where_they_stand() -> None:
     assert offsets_from_ids(TOKENIZER, []) == ("", ())
 
 
-def test_cut_character_is_one_replacement_character() -> None:
+def test_a_cut_character_is_one_replacement_character() -> None:
     ids = TOKENIZER("a中", add_special_tokens=False)["input_ids"]
     assert offsets_from_ids(TOKENIZER, ids[:-1]) == ("a\ufffd", ((0, 1), (1, 1), (1, 2)))
 
@@ -130,10 +126,8 @@ def test_first_space_dropped_by_the_decoder_is_dropped_once(sentencepiece: Any) 
 
 @given(st.text(max_size=12))
 @settings(max_examples=100)
-def test_slow_way_agrees_with_bytes(text: str) -> None:
-    """Decoding every prefix knows nothing of bytes; on well-formed text without U+FFFD it must
-    come to the same.
-    """
+def test_the_slow_path_agrees_with_bytes(text: str) -> None:
+    """It decodes every prefix; on well-formed text without U+FFFD both must be equal."""
     ids = TOKENIZER(text, add_special_tokens=False)["input_ids"]
     if "\ufffd" not in text:
         assert tokens._prefix_ends(TOKENIZER, ids, text) == tokens._byte_level_ends(
@@ -158,6 +152,6 @@ def test_words_are_split_at_spaces_and_chinese_characters() -> None:
 
 
 @given(TEXTS)
-def test_encoded_text_has_the_offsets_that_its_sampled_ids_would_have(text: str) -> None:
+def test_encoded_text_has_the_offsets_of_its_sampled_ids(text: str) -> None:
     ids, offsets = encode(TOKENIZER, text)
     assert (text, offsets) == offsets_from_ids(TOKENIZER, ids)

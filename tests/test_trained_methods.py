@@ -1,6 +1,4 @@
-"""RLFH and KnowRL, trained for a few steps on the closed world: their stages, what they pay,
-what their rows hold.
-"""
+"""Short trainings of the methods on the closed world: stages, rewards and stored rows."""
 
 import re
 from collections.abc import Sequence
@@ -50,8 +48,8 @@ def trained(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["ppo", "grpo"])
-def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_path: Path) -> None:
-    """By GRPO with all labels turned around, in training alone."""
+def test_rlfh_trains_on_rewards_at_the_claims_tokens(trainer: str, tmp_path: Path) -> None:
+    """With GRPO, all labels are flipped, but only in training."""
     settings = [f"rlfh.trainer={trainer}", *(["rlfh.flips=1"] if trainer == "grpo" else [])]
     summary, rows = trained("rlfh", settings, tmp_path, **{trainer: FEW})
     judged = [
@@ -71,14 +69,14 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
     assert claimed and all(row.response.question.kind == "biography" for row in rows)
     for row in claimed:
         paid = [token for token, value in enumerate(row.rewards["rlfh"].tokens) if value]
-        # more than one number a response
+        # more than one value per response
         assert len(paid) > 1 and len(set(row.response.advantages)) > 1
     columns = metrics_rows(tmp_path)[-1]
     assert columns["claims"] > 0 and {"reward/truth", "reward/info"} <= set(columns)
 
 
 @pytest.mark.slow
-def test_binary_rar_trains_on_one_number_a_response(tmp_path: Path) -> None:
+def test_binary_rar_trains_on_one_value_per_response(tmp_path: Path) -> None:
     summary, rows = trained(
         "binary_rar", ["binary_rar.kinds=numeric,biography"], tmp_path, grpo=FEW
     )
@@ -98,7 +96,7 @@ THINKING = ["truthrl.prompts.system=Think first, then answer.", "truthrl.reasoni
 
 @pytest.mark.slow
 def test_truthrl_rewards_the_reasoning_of_a_policy_that_thinks(tmp_path: Path) -> None:
-    """TruthRL, section 4.6: r + λρ with λ = .5, for an abstention, too."""
+    """TruthRL, section 4.6: r + λρ with λ = .5, also for an abstention."""
     summary, rows = trained("truthrl", THINKING, tmp_path, grpo={**FEW, "max_new_tokens": 40})
     assert summary["status"] == "done" and weights_moved(tmp_path) and len(rows) == 24
     outcomes = {"correct": 1.0, "uncertain": 0.0, "incorrect": -1.0}
@@ -116,7 +114,7 @@ TABLES = ["klcf_weights", "klcf_table1", "klcf_think", "truthrl_reasoning", "kno
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_runs_of_the_papers_tables_can_be_trained(name: str) -> None:
-    """In full, and shortened as for a trial."""
+    """In full, and shortened for a trial."""
     for run in read_entries(RUNS / f"{name}_runs.toml"):
         for entry in (run, shortened(run)):
             method = TRAINED[entry.method]
@@ -125,7 +123,7 @@ def test_the_runs_of_the_papers_tables_can_be_trained(name: str) -> None:
 
 
 def test_the_weightings_of_klcfs_table_2() -> None:
-    """Shares of (checklist, truth, general). All but the base, whose weights are 0, are runs."""
+    """Shares of (checklist, truth, general). All but the base, which has weights 0, are runs."""
     shares = {}
     for run in read_entries(RUNS / "klcf_weights_runs.toml"):
         config = configured(TRAINED["klcf"], short_bench(12), overrides=run.settings)
@@ -142,10 +140,8 @@ def test_the_weightings_of_klcfs_table_2() -> None:
 
 
 @pytest.mark.slow
-def test_to_plan_a_run_loads_no_model() -> None:
-    """A queue's status is told without torch, which would also count its threads before anybody
-    says how many.
-    """
+def test_planning_a_run_does_not_import_torch() -> None:
+    """Torch would also fix its number of threads before it is set."""
     code = (
         "import sys; from pathlib import Path; from workbench.experiments.queue import *;"
         " plan_run(Entry('rlfh', settings=(sys.argv[1],)), Path());"
@@ -155,7 +151,7 @@ def test_to_plan_a_run_loads_no_model() -> None:
     assert planned.stdout.split() == ["False"], planned.stderr
 
 
-def test_what_an_annotator_needs_is_looked_for_before_any_work(
+def test_an_annotators_requirements_are_checked_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workbench.verifier.verifier.SHIPPED", tmp_path / "nowhere")
@@ -170,7 +166,7 @@ def test_what_an_annotator_needs_is_looked_for_before_any_work(
         )
 
 
-def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers() -> None:
+def test_a_check_is_loaded_once_and_keeps_the_random_state() -> None:
     import torch
 
     made: list[float] = []
@@ -194,26 +190,26 @@ def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("annotator", ["self", pytest.param("recall", marks=pytest.mark.nightly)])
-def test_the_start_policy_judges_itself_in_training_alone(annotator: str, tmp_path: Path) -> None:
+def test_annotators_judge_only_in_training(annotator: str, tmp_path: Path) -> None:
     summary, rows = trained(
         "rlfh", [f"rlfh.annotator={annotator}"], tmp_path, ppo={**FEW, "micro_batch": None}
     )
     assert summary["status"] == "done" and weights_moved(tmp_path)
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact"]
     failed = [verdict.error.kind for verdict in facts if verdict.error]
-    # a reply may be no verdict: then none is made up
+    # an unreadable reply gives no verdict
     assert set(failed) <= {"unparsed"} and len(failed) <= 0.02 * len(facts)
     judged = [
         verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)
     ]
     assert judged and all(verdict.by == annotator for verdict in judged)
     evaluated = summary["after"]["greedy"]
-    # by the world, which knows whom a claim is about
+    # the world judges the evaluation, with subject verdicts
     assert evaluated["factscore_on_subject"]["value"] is not None
 
 
 @pytest.mark.slow
-def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -> None:
+def test_knowrl_trains_after_a_cold_start_on_its_own_samples(tmp_path: Path) -> None:
     cold = {"cold_samples": 2, "cold_questions": 16}
     summary, rows = trained(
         "knowrl", [], tmp_path, grpo=FEW, cold=cold, sft={"steps": 2, "batch": 2, "lora_r": 4}
@@ -238,13 +234,13 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("settings", "message"), examples("refused_settings"))
-def test_what_cannot_work_is_refused_before_anything_is_begun(
+def test_invalid_settings_are_refused_before_any_work(
     settings: str, message: str, tmp_path: Path
 ) -> None:
     refuse(settings.split(), short_bench(12), message, tmp_path / "run")
 
 
-def test_flips_of_facts_need_a_check_of_facts(tmp_path: Path) -> None:
+def test_flips_require_a_fact_check(tmp_path: Path) -> None:
     place = replace(short_bench(4), judge=rule_checks)
     refuse(["rlfh.flips=0.3"], place, "no check fact", tmp_path / "run")
 
@@ -267,10 +263,10 @@ def refuse(settings: Sequence[str], place: Bench, message: str, out: Path) -> No
         ),
     ],
 )
-def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
+def test_a_setting_shared_by_two_trainings_must_be_qualified(
     name: str, setting: str, meant: str
 ) -> None:
-    """It was given to both, so that a longer training had a longer cold start as well."""
+    """Otherwise a longer training would also lengthen its cold start."""
     with raises_error(f"{name}.{setting}: .* write {meant}$"):
         METHODS[name].configure("tiny", [f"{name}.{setting}"])
     usual = METHODS[name].configure("tiny")
@@ -278,7 +274,7 @@ def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
     assert changed != usual and changed.sft == usual.sft
 
 
-def test_the_number_of_steps_is_that_of_the_last_stage() -> None:
+def test_the_number_of_steps_applies_to_the_last_stage() -> None:
     place = short_bench(4)
     assert configured(METHODS["rlfh"], place, 7).ppo.steps == 7
     assert configured(METHODS["rlfh"], place, 7, ["rlfh.trainer=grpo"]).grpo.steps == 7

@@ -48,8 +48,8 @@ def test_plain_and_conversational_completions_earn_the_same(
 
 
 def test_the_judge_completes_missing_columns(checks: Checks, country: Question) -> None:
-    """The world finds the question by its text. Without gold answers in any column, the outcome of
-    another question is a failure.
+    """The world finds questions by their text. Without gold answers, the outcome of another
+    question is a failure.
     """
     reward = workbench.trl_reward("truthrl", checks)
     assert reward([country.text], [country.answers[0]]) == [1.0]
@@ -108,7 +108,7 @@ def test_feedback_is_logged_and_stored(tmp_path: Path, checks: Checks, country: 
     )
 
 
-def test_every_call_stores_rows_of_new_ids(tmp_path: Path, checks: Checks) -> None:
+def test_every_call_stores_rows_with_new_ids(tmp_path: Path, checks: Checks) -> None:
     """Twice at one step, at the next one, and by a script that repeats the step."""
     for steps in ([4, 4, 5], [5]):
         reward = workbench.trl_reward("truthrl", checks, out=tmp_path)
@@ -133,7 +133,7 @@ def test_a_row_without_gold_answers_is_not_a_failure(
     assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
 
 
-def test_a_reward_by_the_local_verifier_alone_warns() -> None:
+def test_a_reward_from_only_the_local_verifier_warns() -> None:
     checks = local_checks()
     with pytest.warns(UserWarning, match="does not see relations.*docs/trust.md"):
         workbench.trl_reward("rlfh", checks)
@@ -160,7 +160,7 @@ def test_mistakes_are_reported_before_training(checks: Checks) -> None:
 
 @pytest.mark.slow
 def test_plain_grpo_trainer(policy: str, tmp_path: Path, checks: Checks) -> None:
-    """In two steps of TRL's own trainer with a data set, weights change and rewards are logged."""
+    """In two steps of TRL's own trainer, weights change and rewards are logged."""
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -215,7 +215,7 @@ def test_plain_grpo_trainer(policy: str, tmp_path: Path, checks: Checks) -> None
     values = [row.rewards["knowrl"].value for row in kept]
     logged = [log["rewards/workbench_knowrl/mean"] for log in steps]
     assert [sum(values[:8]) / 8, sum(values[8:]) / 8] == pytest.approx(logged)  # type: ignore[arg-type]
-    # What TRL wrote of its completions says the same.
+    # TRL's own log has the same completions.
     summary = import_completions("trl", tmp_path / "out" / "completions", tmp_path / "logged.jsonl")
     assert (summary["rows"], summary["malformed"]) == (16, 0)
     read = list(iter_feedback(tmp_path / "logged.jsonl"))
@@ -224,7 +224,7 @@ def test_plain_grpo_trainer(policy: str, tmp_path: Path, checks: Checks) -> None
 
 
 def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> None:
-    """KnowRL: 1 for the form and 1 for the refusal, if the prompt or the completion has the tag."""
+    """KnowRL: 1 for the format and 1 for the refusal, with the tag in prompt or completion."""
     reward = workbench.trl_reward("knowrl", checks)
     rest = "Who knows?</think><answer>I don't know</answer>"
     columns = {"question": ["Where?"], "answers": [["Rome"]]}
@@ -233,10 +233,10 @@ def test_a_tag_that_the_prompt_opens_is_part_of_the_response(checks: Checks) -> 
         == reward(["Q?"], [f"<think>{rest}"], **columns)
         == [2.0]
     )
-    assert reward(["Q?"], [rest], **columns) == [0.0]  # no tag is open
+    assert reward(["Q?"], [rest], **columns) == [0.0]  # no open tag
 
 
-def test_a_failed_batch_names_the_column_that_is_missing_and_those_that_there_are() -> None:
+def test_the_error_of_a_failed_batch_names_missing_and_present_columns() -> None:
     reward, gold = workbench.trl_reward("truthrl", "rules"), ["Paris", "Paris"]
     with raises_error(r"no column answers or answer; the data set has solution"):
         reward(["Where?"] * 2, ["Paris.", "Rome."], solution=gold, completion_ids=None)

@@ -40,7 +40,7 @@ ASKED = Question(
 )
 
 
-def test_a_claim_is_read_as_the_answer_to_its_question_alone() -> None:
+def test_a_training_row_is_a_claim_as_the_answer_to_its_question() -> None:
     [true, false] = truth_examples(
         [Labelled(ASKED, "Ada  is\na king.", "correct"), Labelled(ASKED, "Ada sleeps.", "wrong")]
     )
@@ -51,23 +51,21 @@ def test_a_claim_is_read_as_the_answer_to_its_question_alone() -> None:
 
 
 def test_measures_by_hand() -> None:
-    """Above .5: .9 (true), .6 (false); true ones: .9, .4. One of two calls is right, one of two
-    true ones is found.
-    """
+    """Above .5: .9 (true), .6 (false); true claims: .9, .4. Precision and recall are 1/2."""
     found = [(0.9, 1.0), (0.4, 1.0), (0.6, 0.0), (0.2, 0.0)]
     assert accuracy_and_f1(found) == {"accuracy": 0.5, "f1": 0.5}
     assert accuracy_and_f1(found, 0.3) == {"accuracy": 0.75, "f1": pytest.approx(0.8)}
     assert accuracy_and_f1([]) == {"accuracy": None, "f1": None}
     assert best_threshold(found) == 0.2 and best_threshold([]) == 0.5
-    # above it all are true, none below
+    # true above it, false below
     assert best_threshold([(0.1, 0.0), (0.2, 0.0), (0.3, 1.0)]) == 0.2
-    # both claims at .5 are called alike, so 2 of 4 are right there, and 3 at .2
+    # both claims at .5 get the same label: accuracy 2/4 there, 3/4 at .2
     assert best_threshold([(0.2, 0.0), (0.5, 0.0), (0.5, 1.0), (0.9, 1.0)]) == 0.2
-    # all are best called true: no value is a threshold
+    # calling all claims true is best: the threshold is below all values
     assert best_threshold([(0.2, 1.0), (0.9, 1.0)]) == best_threshold([(0.2, 1.0), (0.9, 0.0)]) == 0
 
 
-def test_what_measures_has_each_claim_once_and_as_many_true_as_false() -> None:
+def test_evaluation_rows_are_unique_and_balanced() -> None:
     rows = [
         as_read(ASKED, text, target)
         for text, target in (("a", 1), ("b", 1), ("c", 1), ("X.", 0), ("x", 0), ("x", 0), ("y", 0))
@@ -81,7 +79,7 @@ def test_what_measures_has_each_claim_once_and_as_many_true_as_false() -> None:
     assert balanced(rows[:3]) == []
 
 
-def test_every_claim_of_an_answer_gets_its_probability_and_equal_texts_are_read_once() -> None:
+def test_every_claim_of_an_answer_gets_a_probability_and_equal_texts_are_read_once() -> None:
     asked: list[str] = []
 
     def score(rows: Sequence[Judged]) -> list[float | None]:
@@ -107,9 +105,9 @@ def base(policy: str) -> Policy:
     return load_policy(policy)
 
 
-def test_a_base_tells_by_how_probable_it_finds_a_claim(base: Policy) -> None:
-    """By hand from the logits of a forward pass over one claim; and ten thousand claims would go
-    in small batches.
+def test_a_bases_confidence_is_the_claims_mean_probability(base: Policy) -> None:
+    """By hand from the logits of a forward pass over one claim; 10,000 claims are split into small
+    batches.
     """
     rows = [
         as_read(ASKED, text, target)
@@ -129,18 +127,18 @@ def test_a_base_tells_by_how_probable_it_finds_a_claim(base: Policy) -> None:
     )
 
 
-def test_platts_scaling_of_two_values_goes_through_their_drawn_in_shares() -> None:
-    """Two of three at −1 are true, one of three at −3: with three true and three false the
-    targets are 4/5 and 1/5, so the shares are 3/5 and 2/5, whose logits are ±.405: slope .405,
-    offset .811."""
+def test_platt_scaling_of_two_values_by_hand() -> None:
+    """Two of three at −1 are true, one of three at −3. With three true and three false the targets
+    are 4/5 and 1/5, the shares 3/5 and 2/5, their logits ±.405: slope .405, offset .811.
+    """
     slope, offset = platt([(-1.0, 1), (-1.0, 1), (-1.0, 0), (-3.0, 1), (-3.0, 0), (-3.0, 0)])
     assert slope == pytest.approx(0.405465, abs=1e-4) and offset == pytest.approx(0.81093, abs=1e-4)
     apart, there = platt([(-1.0, 1.0), (-2.0, 0.0)] * 20)
-    # finite, and in the middle
+    # finite, with the threshold in the middle
     assert 0 < apart < 20 and apart * -1.5 + there == pytest.approx(0, abs=1e-3)
 
 
-def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(
+def test_a_bases_confidence_is_calibrated_stored_and_used_for_every_claim(
     base: Policy, tmp_path: Path
 ) -> None:
     texts = [" Ada lives in Rome", " Bo", " Cy was born"]

@@ -1,5 +1,6 @@
-"""Questions of two facets with excerpts of pages: what is shown, that the rest of the world
-stays as it is, and how answers are held against the passages."""
+"""Questions of two facets: their passages, an otherwise unchanged world, and verdicts by the
+passages.
+"""
 
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ FORMER_EDITION = "Edition of 1960."
 
 
 def stale(split: str = "test") -> Question:
-    """A question that shows a former edition."""
+    """A question with a former edition among its passages."""
     asked = bench("tiny").questions(split, [TWO_FACETS])
     return next(q for q in asked if any(p.text.startswith(FORMER_EDITION) for p in q.passages))
 
@@ -39,7 +40,7 @@ def labels(question: Question, text: str) -> list[str | None]:
     ]
 
 
-def test_every_split_has_them_and_the_same_ones_from_the_same_seed() -> None:
+def test_every_split_has_them_and_equal_seeds_give_equal_questions() -> None:
     for split in ("sft", "rl", "validation", "test"):
         asked = bench("tiny").questions(split, [TWO_FACETS])
         assert len(asked) >= 100 and {q.meta["split"] for q in asked} == {split}
@@ -69,7 +70,7 @@ def test_passages_are_excerpts_of_pages_of_both_people() -> None:
     assert min(third.values()) > 50
 
 
-def test_what_is_shown_of_the_two_is_what_the_question_rests_on() -> None:
+def test_the_passages_state_the_facts_of_the_question() -> None:
     for question in WORLD.two_facets[::10]:
         people = question.title.split(";")
         told = read_statements(WORLD_PARSER, question.passages)
@@ -96,7 +97,7 @@ def test_a_former_edition_is_corrected_by_the_current_one() -> None:
         "correct",
         "wrong",
     ]
-    # consistent with the retrieved text, whatever the world knows
+    # consistent with the passages, even if wrong in the world
     alone = replace(question, passages=(old,))
     assert labels(alone, f"{old.title} works at {former}. {old.title} works at {employer}.") == [
         "correct",
@@ -104,7 +105,7 @@ def test_a_former_edition_is_corrected_by_the_current_one() -> None:
     ]
 
 
-def test_what_the_passages_leave_open_is_vague_even_where_it_is_true() -> None:
+def test_a_claim_absent_from_the_passages_is_vague_even_if_true() -> None:
     question = bench("tiny").questions("test", [TWO_FACETS])[0]
     person = question.title.split(";")[0]
     told = {
@@ -121,14 +122,14 @@ def test_what_the_passages_leave_open_is_vague_even_where_it_is_true() -> None:
     assert labels(question, " ".join(said)) == ["vague", "correct"]
     world = replace(question, meta={**question.meta, "evidence": "world"})
     assert labels(world, " ".join(said)) == ["correct", "correct"]
-    # as everywhere in the closed world
+    # an unknown person, as in other questions
     assert labels(question, "Nobody Known works at Nowhere Labs.") == ["wrong"]
 
 
 @pytest.mark.parametrize(
     "text", ["", "No page of the world. Nobody is a king. He works at Nowhere."]
 )
-def test_passages_that_cannot_be_read_state_nothing(text: str) -> None:
+def test_unreadable_passages_have_no_statements(text: str) -> None:
     assert read_statements(WORLD_PARSER, [Passage("p", "", text)]) == {}
     question = replace(
         bench("tiny").questions("test", [TWO_FACETS])[0], passages=(Passage("p", "", text),)

@@ -1,4 +1,4 @@
-"""The stored form of feedback: its keys, and that a row comes back as it was."""
+"""The stored form of feedback: its keys, and the round trip of a row."""
 
 import json
 
@@ -67,14 +67,14 @@ PART_KEYS = {
 }
 
 
-def test_a_row_comes_back_as_it_was() -> None:
+def test_a_row_survives_a_round_trip() -> None:
     for feedback in (FULL, BARE):
         row = json.loads(json.dumps(feedback.to_row()))
         assert Feedback.from_row(row, QUESTION) == feedback
         assert json.loads(json.dumps(Feedback.from_row(row, QUESTION).to_row())) == row
 
 
-def test_a_row_has_the_keys_that_outside_tools_rely_on() -> None:
+def test_a_row_has_the_keys_that_other_tools_read() -> None:
     row = json.loads(json.dumps(FULL.to_row()))
     assert set(row) == set(KEYS.split()) and row["schema"] == 1
     assert set(row["tokens"]) >= {"source", "ids", "offsets"}

@@ -80,7 +80,7 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
 
 @pytest.mark.slow
 def test_half_a_surrogate_pair_is_read_as_an_unknown_character(verifier: Verifier) -> None:
-    """Tokenizers refuse it; a text from Python may have it."""
+    """Tokenizers refuse it, but Python texts may contain it."""
     pages = [Passage("p", "Orrin \udfff", f"{BRIDGE} It is \ud800 red.")]
     check = verifier.check("The Orrin Bridge \ud800 opened in 1931.", pages)
     assert (
@@ -103,7 +103,7 @@ def test_long_evidence_is_read_to_its_end(verifier: Verifier) -> None:
     assert found.support + found.contradict + found.neutral == pytest.approx(1.0)
 
 
-def test_one_deciding_window_counts_and_unrelated_ones_do_not() -> None:
+def test_only_the_decisive_window_counts() -> None:
     """By hand: support, contradict and neutral of three windows."""
     triples = [(0.1, 0.2, 0.7), (0.7, 0.1, 0.2), (0.3, 0.5, 0.2)]
     assert POOLS["decisive"](triples) == (0.7, 0.1) == POOLS["decisive"](triples[::-1])
@@ -117,7 +117,7 @@ def test_one_deciding_window_counts_and_unrelated_ones_do_not() -> None:
         ("The Orrin Bridge was opened to traffic by Ada Lund.", ("name", "Ada Lund")),
     ],
 )
-def test_what_no_passage_has_is_never_correct_and_the_reason_is_shown(
+def test_details_absent_from_all_passages_are_wrong_with_an_objection(
     verifier: Verifier, claim: str, objection: tuple[str, str]
 ) -> None:
     [wrong] = verdicts(verifier, claim, [claim])
@@ -126,7 +126,7 @@ def test_what_no_passage_has_is_never_correct_and_the_reason_is_shown(
     assert wrong.evidence[1:] == ({"objection": objection[0], "text": objection[1]},)
 
 
-def test_the_windows_that_share_rare_words_are_read() -> None:
+def test_windows_with_shared_rare_words_are_read() -> None:
     """By hand: "in" is in all 4 windows (log 2), "rome" in two (log 3), "1931" in one (log 5)."""
     texts = ["in rome", "in rome 1931", "in oslo", "in bonn"]
     candidates = [Window(n, 0, 1, text) for n, text in enumerate(texts)]
@@ -141,7 +141,7 @@ def test_the_windows_that_share_rare_words_are_read() -> None:
     assert read("bonn", 4) == read("", 9) == [0, 1, 2, 3]
 
 
-def test_a_long_text_costs_no_more_than_its_most_similar_windows(verifier: Verifier) -> None:
+def test_only_the_most_similar_windows_of_a_long_text_are_read(verifier: Verifier) -> None:
     text = " ".join([FILLER * 40, BRIDGE, FILLER * 40])
     check = verifier.check("The Orrin Bridge opened in 1931.", [text])
     assert check.windows == MOST_WINDOWS and check.span is not None
@@ -173,7 +173,7 @@ def test_bfloat16_changes_little(verifier: Verifier, monkeypatch: pytest.MonkeyP
     )
 
 
-def test_close_to_the_threshold_says_so(verifier: Verifier) -> None:
+def test_probabilities_close_to_the_threshold_are_marked(verifier: Verifier) -> None:
     bound = verifier.settings.support
     for distance, close in ((-0.11, False), (-0.09, True), (0.09, True), (0.11, False)):
         check = Entailment(bound + distance, 0.0, 1 - bound - distance, 0, (0, 1), 1)
@@ -255,13 +255,13 @@ def test_local_facts_gives_verdicts_with_evidence(verifier: Verifier) -> None:
 
 
 def labels(verifier: Verifier, claims: list[str]) -> list[tuple[Any, ...]]:
-    """Label and reason of each claim."""
+    """The label and the unparsed reason of each claim."""
     found = verdicts(verifier, " ".join(claims), claims, (CURIE,))
     return [(one.label, unjudged(vars(one)).get("unparsed")) for one in found]
 
 
 @pytest.mark.parametrize(("expected", "claims"), examples("claims_or_reasons"))
-def test_claims_are_read_or_a_reason_is_given(
+def test_claims_are_read_or_have_a_reason(
     verifier: Verifier, expected: list[str | None], claims: list[str]
 ) -> None:
     found = dict(zip(claims, labels(verifier, claims), strict=True))
@@ -290,12 +290,12 @@ def test_claims_are_read_or_a_reason_is_given(
         *CLAIMS,
     ],
 )
-def test_claims_that_deny_nothing_are_compared_as_they_are(claim: str) -> None:
+def test_claims_without_a_denial_are_compared_unchanged(claim: str) -> None:
     assert read_claim(claim).unread == "" and not read_claim(claim).partial
     assert read_claim(claim).denied is (claim == CLAIMS[1])
 
 
-def test_a_denial_after_a_comma_is_of_a_part_unless_the_comma_is_of_a_place_or_date() -> None:
+def test_a_comma_limits_a_denial_unless_it_is_in_a_place_or_date() -> None:
     assert read_claim("He lived in Oslo, he never married.").partial
     assert read_claim("He never married, he lived in Oslo.").unread == "denial"
     place = read_claim("She was not born in Paris, France.")
@@ -323,7 +323,7 @@ def test_other_languages_cause_one_warning(verifier: Verifier) -> None:
     assert len(warned) == 1
 
 
-def test_another_script_is_vague_and_no_way_not_to_be_judged(verifier: Verifier) -> None:
+def test_a_claim_in_another_script_is_vague_and_not_a_failure(verifier: Verifier) -> None:
     text = "桥是绿色的。"
     first, second, third = verdicts(verifier, text, [text, "Le pont est vert.", CLAIMS[0]])
     wanted = ("vague", 0.0, 1, ({"unparsed": "script"},))
@@ -331,10 +331,10 @@ def test_another_script_is_vague_and_no_way_not_to_be_judged(verifier: Verifier)
     assert first.error is second.error is third.error is None and third.label == "correct"
 
 
-def test_of_a_question_in_another_script_the_local_verifier_is_not_the_judge(
+def test_claims_on_a_question_in_another_script_are_failures(
     verifier: Verifier,
 ) -> None:
-    """That is no doing of the response: a failure, which names the remedy."""
+    """The response did not cause it: the failure names the remedy."""
     answer, found = response("桥是绿色的。", ["桥是绿色的。", CLAIMS[0]], (PASSAGE,))
     asked = replace(answer, question=replace(answer.question, text="桥是什么颜色的？"))
     (checked,) = local_facts(verifier)([(asked, found)])
@@ -343,7 +343,7 @@ def test_of_a_question_in_another_script_the_local_verifier_is_not_the_judge(
     assert checked.verdicts[1].label == "correct"
 
 
-def test_a_training_against_the_local_verifier_alone_is_warned_of(verifier: Verifier) -> None:
+def test_training_with_only_the_local_verifier_warns(verifier: Verifier) -> None:
     method = METHODS["rlfh"]
     with pytest.warns(UserWarning, match="docs/trust.md"):
         assert method.stages
@@ -356,7 +356,7 @@ def test_hedged_sentences_get_hedged_labels(verifier: Verifier) -> None:
     assert found == ["hedged_correct", "hedged_wrong", "vague"]
 
 
-def test_no_passages_is_a_failure_and_search_is_asked_once(verifier: Verifier) -> None:
+def test_missing_passages_are_a_failure_and_search_is_called_once(verifier: Verifier) -> None:
     row = ("It opened in 1931.", CLAIMS[:2], ())
     for passages in ((Passage("blank", "Orrin Bridge", " \n"),), ()):
         found = verdicts(verifier, *row[:2], passages)
@@ -372,7 +372,7 @@ def test_no_passages_is_a_failure_and_search_is_asked_once(verifier: Verifier) -
     assert asked == [(CLAIMS[:2], 3, [None, None])]
     first, unfound = checked.verdicts
     assert first.label == "correct"
-    # no page was asked for by its title: the claim shares no word with any
+    # without a title, the claim shares no word with any page
     assert (unfound.label, unfound.p, unfound.error) == ("vague", 0.0, None)
     assert unfound.evidence == ({"unfound": "words"},)
 
@@ -392,7 +392,9 @@ def test_the_evaluate_command_gives_one_object(
     assert sum(one["n"] for one in result["calibration"]["bins"]) == len(CLEAR) == result["windows"]
 
 
-def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -> None:
+def test_a_missing_or_damaged_verifier_is_refused_in_one_line(
+    tmp_path: Path, verifier: Verifier
+) -> None:
     with raises_error("no verifier there: name a sequence classifier"):
         load_verifier(tmp_path)
     (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
@@ -407,7 +409,7 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
             load_verifier(tmp_path)
 
 
-def test_without_the_weights_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_missing_weights_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.verifier.model.packaged_folder", lambda: None)
     with raises_error("install the dependencies of this package"):
         load_verifier()
@@ -428,7 +430,7 @@ def test_the_shipped_files_are_small_and_agree() -> None:
 
 
 @pytest.mark.nightly
-def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> None:
+def test_dev_accuracy_equals_the_cards(verifier: Verifier, slices: Path) -> None:
     from workbench.verifier import evaluate_verifier, read_rows
 
     card = read_json(SHIPPED / "card.json")

@@ -1,6 +1,4 @@
-"""Another model as the verifier: classes by their names, calibration, its card, and what is
-refused.
-"""
+"""Another model as the verifier: class names, calibration, its card, and refusals."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +63,7 @@ def save_tokenizer(folder: Path, typed: bool) -> None:
 
 
 def save_model(folder: Path, kind: str, classes: tuple[str, ...]) -> Any:
-    """A random classifier of one small layer."""
+    """Save a random classifier of one small layer."""
     import transformers
 
     config_class, model_class = {
@@ -118,7 +116,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("names", "columns"), examples("classes"))
-def test_classes_are_told_by_their_names(names: list[str], columns: list[int | None]) -> None:
+def test_classes_are_recognised_by_their_names(names: list[str], columns: list[int | None]) -> None:
     assert classes_of(names, "model") == tuple(columns)
 
 
@@ -131,13 +129,13 @@ def test_classes_are_told_by_their_names(names: list[str], columns: list[int | N
         ("a", "b", "c", "d"),
     ],
 )
-def test_classes_that_say_nothing_are_refused_with_the_remedy(names: tuple[str, ...]) -> None:
+def test_unrecognised_class_names_are_refused_with_the_remedy(names: tuple[str, ...]) -> None:
     with raises_error("--classes"):
         classes_of(names, "model")
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "deberta"])
-def test_a_three_way_model_gives_what_its_own_softmax_gives(kind: str, saved: Any) -> None:
+def test_a_three_way_models_probabilities_are_its_own_softmax(kind: str, saved: Any) -> None:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     folder = saved(kind, THREE)
@@ -162,7 +160,7 @@ def test_a_two_way_model_never_contradicts(saved: Any) -> None:
 
 
 @pytest.mark.parametrize("classes", [THREE, TWO])
-def test_a_calibrated_model_is_named_by_its_folder(
+def test_a_calibrated_model_is_loaded_from_its_folder(
     classes: tuple[str, ...], saved: Any, tmp_path: Path
 ) -> None:
     names = ("support", "contradict", "neutral")
@@ -189,7 +187,7 @@ def test_a_long_passage_is_read_in_windows_and_a_long_claim_is_cut(saved: Any) -
     assert len(verifier.predict([("the bridge is old . " * 30, "it was new . " * 200)])) == 1
 
 
-def test_classes_may_be_named_by_hand(saved: Any) -> None:
+def test_classes_may_be_given(saved: Any) -> None:
     folder = saved("bert", ("LABEL_0", "LABEL_1"))
     with raises_error("--classes"):
         load_named(str(folder))
@@ -198,7 +196,7 @@ def test_classes_may_be_named_by_hand(saved: Any) -> None:
         load_named(str(folder), THREE)
 
 
-def test_pickles_and_what_is_no_model_are_refused(tmp_path: Path) -> None:
+def test_pickles_and_folders_without_a_model_are_refused(tmp_path: Path) -> None:
     save_model(tmp_path / "pickled", "bert", THREE)
     (tmp_path / "pickled" / "model.safetensors").unlink()
     torch.save({}, tmp_path / "pickled" / "pytorch_model.bin")

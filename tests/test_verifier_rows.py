@@ -1,4 +1,4 @@
-"""Labelled pairs of the verifier, their calibration, and adapters that do not fit."""
+"""The verifier's labelled pairs, and calibration."""
 
 import gzip
 import json
@@ -61,7 +61,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, line: str, said: str) 
         read_rows(path)
 
 
-def test_files_that_are_not_there_or_no_rows(tmp_path: Path) -> None:
+def test_missing_empty_and_broken_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "plain.jsonl.gz").write_text("not compressed")
     for name, said in (
@@ -73,7 +73,7 @@ def test_files_that_are_not_there_or_no_rows(tmp_path: Path) -> None:
             read_rows(tmp_path / name)
 
 
-def test_temperature_is_found() -> None:
+def test_the_true_temperature_is_fitted() -> None:
     import torch
 
     generator = torch.Generator().manual_seed(0)

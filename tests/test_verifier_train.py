@@ -1,5 +1,5 @@
-"""Training the local verifier, in miniature: rows, made pairs, resuming, compression,
-calibration, the card and the command.
+"""Small trainings of the local verifier: augmentation, resuming, compression, calibration and the
+card.
 """
 
 import random
@@ -36,7 +36,7 @@ BORN = Row(
 
 
 @given(st.integers(0, 10_000))
-def test_made_pairs_change_what_they_say(seed: int) -> None:
+def test_augmented_pairs_change_the_claim_and_its_label(seed: int) -> None:
     rng = random.Random(seed)
     number = exchange_number(BORN, rng)
     assert number and number.label == CONTRADICT and "1871" not in number.claim
@@ -55,7 +55,7 @@ def test_made_pairs_change_what_they_say(seed: int) -> None:
     assert away and away.premise == "Kern was born to rule, they said." and away.label == NEUTRAL
 
 
-def test_rules_leave_alone_what_they_do_not_fit() -> None:
+def test_rules_skip_unsuitable_rows() -> None:
     rng = random.Random(0)
     refuted = Row(BORN.premise, BORN.claim, CONTRADICT)
     assert (
@@ -65,7 +65,7 @@ def test_rules_leave_alone_what_they_do_not_fit() -> None:
         is None
     )
     assert negate(Row("", "Ada was not born.", SUPPORT), rng) is None
-    # the premise does not have it
+    # not in the premise
     assert exchange_number(Row("Ada lived.", "Ada lived in 1871.", SUPPORT), rng) is None
 
 
@@ -77,7 +77,7 @@ def test_augmentation_is_a_function_of_its_seed() -> None:
 
 
 @pytest.mark.slow
-def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
+def test_compression_keeps_only_a_change_of_low_rank() -> None:
     import torch
 
     from benchmarks.verifier.train import compress
@@ -119,7 +119,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
+def test_a_training_writes_a_verifier_with_its_card(trained: Path) -> None:
     from workbench.verifier import load_verifier
 
     card = read_json(trained / "out" / "card.json")

@@ -32,7 +32,7 @@ def test_outcome(label: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("form", [r"\boxed{Vetra} %s", "<think>x</think><answer>Vetra</answer> %s"])
 @pytest.mark.parametrize(("after", "label"), examples("taken_back"))
-def test_text_after_the_box_or_tag_may_take_the_answer_back(
+def test_text_after_the_box_or_tag_may_retract_the_answer(
     form: str, after: str, label: str
 ) -> None:
     [verdict] = verdicts([response(form % after)])
@@ -51,7 +51,7 @@ def test_required_box() -> None:
     assert labels == ["correct", "incorrect", "uncertain", "incorrect"]
 
 
-def test_no_gold_answer_fails_that_row_alone() -> None:
+def test_a_missing_gold_answer_fails_only_that_row() -> None:
     bare = Question("bare", "Tell me about Toma Ardel.", kind="biography")
     *failed, other = verdicts(
         [response("Vetra", bare), response("I don't know", bare), response("Vetra")]

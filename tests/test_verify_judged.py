@@ -1,5 +1,5 @@
-"""Verdicts of a judge: what it is asked, how its replies become labels, and that a failure stays
-on its own row.
+"""A judge's verdicts: its prompts, labels from its replies, and failures that affect only their own
+row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,9 +36,7 @@ def response(text: str, question: Question = QUESTION, name: str = "r") -> Respo
 
 
 def found(text: str, *statements: str, question: Question = QUESTION) -> tuple[Response, Claims]:
-    """A response of sentences that end in full stops, each with the claim that stands in its
-    place.
-    """
+    """A response of sentences that end in full stops, each with the claim at its index."""
     spans, start = [], 0
     for piece in text.split(". "):
         spans.append((start, start + len(piece)))
@@ -72,7 +70,7 @@ def one(verify: Verify, *batch: tuple[Response, Claims]) -> list[Checked]:
     return checked
 
 
-def test_facts_asks_once_a_claim_and_once_for_all_ratings_in_one_call() -> None:
+def test_facts_sends_one_prompt_per_claim_and_one_for_all_ratings() -> None:
     judge = ScriptedJudge(truth)
     rows = [
         found(
@@ -102,7 +100,7 @@ def test_a_hedged_sentence_hedges_correct_and_wrong_but_not_vague() -> None:
     assert labels(checked, "fact") == ["hedged_correct", "hedged_wrong", "vague"]
 
 
-def test_evidence_is_the_sentence_that_shares_most_words() -> None:
+def test_evidence_is_the_sentence_with_the_most_shared_words() -> None:
     [checked] = one(facts(ScriptedJudge(truth)), found("She is a painter", "Ada is a painter"))
     [evidence] = checked.verdicts[0].evidence
     assert evidence["passage"] == "p"
@@ -111,7 +109,7 @@ def test_evidence_is_the_sentence_that_shares_most_words() -> None:
     assert list(cite("zzz", [PASSAGE, Passage("e", "", "")])) == blank
 
 
-def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> None:
+def test_one_search_call_has_the_claims_of_all_rows_with_their_titles() -> None:
     asked: list[tuple[list[str], int, list[str | None]]] = []
 
     def search(
@@ -131,13 +129,13 @@ def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> 
     assert labels(first, "fact") == ["correct", None]
     error = first.verdicts[1].error
     assert error is not None and (error.stage, error.kind) == ("retrieve", "no_passages")
-    assert first.verdicts[1].informativeness == 4  # it was rated all the same
+    assert first.verdicts[1].informativeness == 4  # it is rated nevertheless
     assert labels(second, "fact") == labels(third, "fact") == ["correct"]
 
 
-def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> None:
-    """Gibberish, or another script, finds nothing in a store: it is the claim's own doing, and
-    not a way not to be paid.
+def test_a_claim_without_a_word_in_any_page_is_vague_and_not_a_failure() -> None:
+    """Gibberish or another script finds nothing in a store: a policy must not avoid judgement this
+    way.
     """
     judge = ScriptedJudge(truth)
     search = from_passages([PASSAGE]).search
@@ -170,7 +168,7 @@ def test_without_passages_or_with_a_broken_search_a_claim_fails_without_a_call()
     assert judge.batches == []
 
 
-def test_claims_that_were_judged_in_extraction_are_not_asked_again() -> None:
+def test_claims_judged_during_extraction_are_not_judged_again() -> None:
     judge = ScriptedJudge(truth)
     told = (Verdict("claim:0", "fact", "vague", informativeness=1),)
     row = response("x y"), Claims(((0, 3),), (Claim(7, "Paris"), Claim(0, "painter")), told)
@@ -179,7 +177,7 @@ def test_claims_that_were_judged_in_extraction_are_not_asked_again() -> None:
     assert [prompt.task for prompt in judge.batches[0]] == ["verify", "inform"]
 
 
-def test_a_reply_that_cannot_be_read_fails_its_claim_alone() -> None:
+def test_an_unreadable_reply_fails_only_its_claim() -> None:
     down = Failure("judge", "http_500", "the server is down")
     replies: dict[str, Any] = {
         "Paris": "Incorrect",
@@ -198,7 +196,7 @@ def test_a_reply_that_cannot_be_read_fails_its_claim_alone() -> None:
     assert [verdict.informativeness for verdict in checked.verdicts] == [1, 2, 3, 4]
 
 
-def test_ratings_of_the_wrong_number_leave_the_labels_and_say_why_there_are_none() -> None:
+def test_a_wrong_number_of_ratings_is_a_failure_but_keeps_the_labels() -> None:
     def answer(task: str, told: Mapping[str, list[str]]) -> Any:
         return {"ratings": [5]} if task == "inform" else truth(task, told)
 
@@ -212,7 +210,7 @@ def test_ratings_of_the_wrong_number_leave_the_labels_and_say_why_there_are_none
 CITY = Question("city", "Where was Ada born?", ("Paris",))
 
 
-def test_outcome_asks_only_where_an_answer_was_given() -> None:
+def test_outcome_asks_the_judge_only_about_answers() -> None:
     judge = ScriptedJudge(
         lambda task, told: {
             "label": "correct" if told["response"] == told["answer"] else "incorrect"
@@ -229,7 +227,7 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
     assert sum(row.cost.calls for row in checked) == 2
 
 
-def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
+def test_a_judge_is_asked_only_where_the_rules_are_in_doubt() -> None:
     judge = ScriptedJudge(lambda task, told: {"label": "correct"})
     cases = examples("doubted_outcomes")
     rows = [(response(text, CITY), Claims()) for text, *_ in cases]
@@ -252,7 +250,7 @@ def by_item(task: str, told: Mapping[str, list[str]]) -> Any:
     return {"labels": ["consistent" if word in said else "missing" for word in words]}
 
 
-def test_checklist_compares_its_items_with_the_answer_alone() -> None:
+def test_checklist_compares_its_items_only_with_the_answer() -> None:
     judge = ScriptedJudge(by_item)
     text = "<think>She won a prize.</think><answer>She is a painter from Paris.</answer>"
     full, unfinished, unlisted = one(
@@ -263,7 +261,7 @@ def test_checklist_compares_its_items_with_the_answer_alone() -> None:
     )
     assert [verdict.target for verdict in full.verdicts] == ["item:0", "item:1", "item:2"]
     assert labels(full, "checklist") == ["consistent", "consistent", "missing"]
-    # without an answer or without items no call is made
+    # no call without an answer or items
     assert labels(unfinished, "checklist") == ["missing"] * 3 and unlisted == Checked()
     assert [prompt.task for prompt in judge.prompts] == ["checklist"]
 
@@ -291,7 +289,7 @@ def test_claims_are_compared_with_the_whole_checklist() -> None:
     ]
 
 
-def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
+def test_the_prompt_on_reasoning_has_only_the_reasoning() -> None:
     judge = ScriptedJudge(lambda task, told: {"label": "good"})
     text = "<think>Since A is the seat of government, B follows.</think><answer>Bologna</answer>"
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
@@ -304,7 +302,7 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
 
 
 @pytest.mark.parametrize(("text", "asked"), examples("reasoning"))
-def test_the_reasoning_that_a_judge_is_asked_about(text: str, asked: bool) -> None:
+def test_which_reasoning_is_sent_to_the_judge(text: str, asked: bool) -> None:
     judge = ScriptedJudge(lambda task, told: {"label": "good"})
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
     assert checked.verdicts[0].label == ("good" if asked else "poor")

@@ -33,15 +33,15 @@ def biography(world: World) -> Question:
 
 
 def other(world: World, relation: str, truth: str) -> str:
-    """Another object of a relation than the true one."""
+    """Another object of the relation than the true one."""
     return next(
         fact.object for fact in world.facts if fact.relation == relation and fact.object != truth
     )
 
 
 def text_of(world: World, question: Question) -> tuple[str, list[str]]:
-    """A true sentence, a false one, a hedged true one and a vague one about the question's
-    entity; and their relations.
+    """A true, a false, a hedged true and a vague sentence about the question's entity, and their
+    relations.
     """
     facts = world.by[question.title]
     job, city = facts["profession"].object, other(world, "born_in", facts["born_in"].object)
@@ -68,7 +68,7 @@ def test_five_labels_with_the_importance_as_informativeness(
     assert [item["fact"] for verdict in checked.verdicts for item in verdict.evidence] == [
         fact.id for fact in told
     ]
-    # what is true, also where the claim is not
+    # the true fact, even if the claim is wrong
     for fact, verdict in zip(told, checked.verdicts, strict=True):
         assert (
             fact.object in verdict.evidence[0]["text"]
@@ -110,7 +110,7 @@ def stated(
     )
 
 
-def test_a_repeated_claim_is_of_no_use_in_whatever_words(world: World, biography: Question) -> None:
+def test_a_repeated_or_paraphrased_claim_is_useless(world: World, biography: Question) -> None:
     name, relation = biography.title, RELATIONS["profession"]
     job, city = stated(world, name, "profession"), stated(world, name, "born_in")
     again = relation.states["en"][1].format(s=name, o=world.by[name]["profession"].object)
@@ -127,9 +127,10 @@ def test_a_repeated_claim_is_of_no_use_in_whatever_words(world: World, biography
         assert ratings(world, biography, text) == expected
 
 
-def test_a_claim_about_somebody_else_is_of_no_use(world: World, biography: Question) -> None:
-    """The verdict of the aspect "subject" says whether a useless claim is repeated or about
-    somebody else; a claim that cannot be read has none."""
+def test_a_claim_about_another_person_is_useless(world: World, biography: Question) -> None:
+    """A verdict of the aspect "subject" tells if a useless claim is repeated or about another
+    person; unreadable claims have none.
+    """
     stranger = next(
         f.subject
         for f in world.facts
@@ -140,13 +141,13 @@ def test_a_claim_about_somebody_else_is_of_no_use(world: World, biography: Quest
     subjects = [row.verdict(f"claim:{claim.id}", "subject") for claim in row.claims]
     assert [one and one.label for one in subjects] == [None, "other", "asked", "other", None]
     text = f"{own} {others}"
-    # without a title the text of the question says whom it is about
+    # without a title, the question's text names the subject
     assert ratings(world, replace(biography, title=""), text) == [5, 1]
     assert ratings(world, Question("q", "What can you tell me?"), text) == [5, 5]
 
 
 @pytest.mark.parametrize("kind", ["long_form", "comparison"])
-def test_of_two_that_are_asked_about_both_count(world: World, kind: str) -> None:
+def test_both_entities_of_a_question_are_on_subject(world: World, kind: str) -> None:
     question = one(world, kind)
     first, second = question.title.split(";")
     stranger = next(
@@ -159,7 +160,7 @@ def test_of_two_that_are_asked_about_both_count(world: World, kind: str) -> None
     assert ratings(world, question, text) == [importance, importance, 1]
 
 
-def test_what_a_question_reaches_in_two_hops_is_asked_about(world: World) -> None:
+def test_both_hops_of_a_question_are_on_subject(world: World) -> None:
     question = one(world, "two_hop")
     bridge, target = [
         next(f for f in world.facts if f.id == name) for name in question.meta["fact_ids"]
@@ -173,15 +174,15 @@ def test_what_a_question_reaches_in_two_hops_is_asked_about(world: World) -> Non
     important = [RELATIONS[fact.relation].importance for fact in (bridge, target)]
     assert ratings(world, question, f"{first} {second}") == important
     assert ratings(world, question, f"{first} {elsewhere}") == [important[0], 1]
-    # Who takes another one for the bridge is wrong, but speaks of what was asked.
+    # A wrong bridge entity is wrong, but on subject.
     mistaken = stated(world, bridge.subject, bridge.relation, rival)
     assert ratings(world, question, f"{mistaken} {elsewhere}") == important
 
 
-def test_a_claim_that_cannot_be_read_is_vague_and_one_about_another_world_a_failure(
+def test_an_unreadable_claim_is_vague_and_another_worlds_question_a_failure(
     world: World, biography: Question
 ) -> None:
-    """Also where another extractor than the world's has read the response, without verdicts."""
+    """Also if another extractor than the world's read the response, without verdicts."""
     true = stated(world, biography.title, "born_in")
     claims = (Claim(0, "Glorbs zibble the mumps."), Claim(1, true), Claim(2, "Who?"))
     row = (Response("r", biography, "x"), Claims(((0, 1),), claims))
@@ -202,7 +203,7 @@ def test_a_claim_that_cannot_be_read_is_vague_and_one_about_another_world_a_fail
     assert isinstance(verdict.error, Failure)
 
 
-def test_items_are_the_important_facts_of_whom_the_question_asks_about(
+def test_items_are_the_important_facts_of_the_questions_subject(
     world: World, biography: Question
 ) -> None:
     items = world_checklist_items(world, biography)
@@ -217,7 +218,7 @@ def test_items_are_the_important_facts_of_whom_the_question_asks_about(
     assert world_checklist_items(world, world.questions("test", ["single"])[0]) == ()
 
 
-def test_checklist_by_the_answer_alone(world: World, biography: Question) -> None:
+def test_the_checklist_is_compared_only_with_the_answer(world: World, biography: Question) -> None:
     text, _ = text_of(world, biography)
     employer = world_checklist_items(world, biography)[1]
     for question in (
@@ -229,14 +230,14 @@ def test_checklist_by_the_answer_alone(world: World, biography: Question) -> Non
         labels = {verdict.target: verdict.label for verdict in checked.verdicts}
         assert labels == {
             "item:0": "consistent",  # profession
-            "item:1": "missing",  # employer: only thought of
+            "item:1": "missing",  # employer: only in the thinking
             "item:2": "contradictory",  # birthplace
             "item:3": "missing",  # birth year
             "item:4": "consistent",  # award, hedged
         }
 
 
-def test_an_item_that_the_answer_both_states_and_denies_is_contradictory(
+def test_an_item_stated_and_contradicted_is_contradictory(
     world: World, biography: Question
 ) -> None:
     items = world_checklist_items(world, biography)
@@ -253,8 +254,7 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
     response = Response("r", biography, f"{text} Rubbish is here.")
     [found] = world_claims(world)([response])
     [checked] = world_claim_checklist(world)([(response, found)])
-    # The university is not important enough to be listed; the sentence that cannot be read says
-    # nothing of any item.
+    # The university is not important enough to be listed; the unreadable sentence matches no item.
     assert [verdict.label for verdict in checked.verdicts] == [
         "consistent",
         "contradictory",
@@ -265,7 +265,7 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
 
 
 @pytest.mark.parametrize(("thought", "label"), examples("judged_thoughts"))
-def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing_wrong(
+def test_reasoning_is_good_with_a_true_claim_on_subject_and_no_wrong_claim(
     world: World, biography: Question, thought: str, label: str
 ) -> None:
     true, false, _, vague = text_of(world, biography)[0].removesuffix(".").split(". ")
@@ -300,14 +300,14 @@ def test_a_question_is_recognised_by_its_text(world: World, biography: Question)
     assert known.checklist == world_checklist_items(world, biography)
     single = next(q for q in world.questions("test", ["single"]) if len(q.meta["fact_ids"]) == 1)
     assert world_question(world, Question("s", single.text, ("own",))).answers == ("own",)
-    # one about a single fact also in other words
+    # a question on a single fact also in paraphrases
     [relation] = [fact.relation for fact in world.facts if fact.id == single.meta["fact_ids"][0]]
     asks = [text.format(s=single.title) for text in RELATIONS[relation].asks["en"]]
     assert len(asks) > 1 and single.text in asks
     for text in asks:
         known = world_question(world, Question("s", text))
         assert (known.text, known.answers, known.title) == (text, single.answers, single.title)
-    # any other question gets the people that it names as title
+    # other questions get the people they name as title
     named = world_question(world, Question("q", f"What became of {biography.title}, please?"))
     assert (named.title, named.answers, named.checklist) == (biography.title, (), ())
     assert world_question(world, Question("q", "Who was Napoleon?")).title == ""

@@ -1,5 +1,5 @@
-"""What verl and the library hand each other, without verl: questions, rewards, advantages.
-Numbers are worked by hand.
+"""Data exchanged with verl, tested without verl: questions, rewards, advantages. Numbers are worked
+by hand.
 """
 
 import json
@@ -39,10 +39,8 @@ def response(count: int) -> Response:
     return Response("r", QUESTION, "x" * count, token_ids=tuple(range(count)), offsets=offsets)
 
 
-def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
-    """Through JSON, as through Parquet: lists are lists. verl puts what it reads into arrays of
-    numpy.
-    """
+def test_a_question_survives_verls_row_format() -> None:
+    """Through JSON, like Parquet: lists stay lists. verl converts them to NumPy arrays."""
     import numpy as np
 
     row = json.loads(json.dumps(row_of(QUESTION)))
@@ -67,10 +65,8 @@ def test_questions_of_verls_own_data_sets(
     assert (read.text, read.answers) == (text, tuple(answers))
 
 
-def test_a_reward_is_told_with_its_tokens() -> None:
-    """Two events meet on token 1 and cancel: it was paid, and holds -0.0; token 2 was not, and
-    holds 0.
-    """
+def test_a_reward_has_its_token_rewards() -> None:
+    """Two events on token 1 cancel: it has an event and is -0.0. Token 2 has none and is 0."""
     events = (Event("fact", 1.0, 2), Event("fact", -1.0, 2), Event("fact", 0.5, 4))
     reward = Reward(0.5, {"fact": 0.5}, events, (0.0, 0.0, 0.0, 0.5))
     value, info = reward_info(Feedback(response(4), rewards={"m": reward}), "m")
@@ -104,7 +100,7 @@ def test_a_reward_is_told_with_its_tokens() -> None:
         ),
     ],
 )
-def test_a_failure_is_no_reward_of_0(feedback: Feedback) -> None:
+def test_a_failure_is_not_a_reward_of_0(feedback: Feedback) -> None:
     value, info = reward_info(feedback, "m")
     assert (
         value is None
@@ -113,11 +109,11 @@ def test_a_failure_is_no_reward_of_0(feedback: Feedback) -> None:
     )
     tokens = token_rewards(info, 3)
     assert tokens is not None and len(tokens) == 3 and all(map(math.isnan, tokens))
-    assert token_rewards({}, 3) is None  # nobody of ours paid it
+    assert token_rewards({}, 3) is None  # without a reward of ours
 
 
 def batch(*rows: tuple[list[float], int]) -> tuple[Any, Any]:
-    """Token rewards and masks of rows: rewards, and how many tokens are learnt from."""
+    """Token rewards and masks of rows, given as rewards and the number of trained tokens."""
     import torch
 
     masks = [[float(t < count) for t in range(len(rewards))] for rewards, count in rows]
@@ -125,9 +121,10 @@ def batch(*rows: tuple[list[float], int]) -> tuple[Any, Any]:
 
 
 def test_process_advantages_by_hand() -> None:
-    """Events of the group "a": 1 on token 0 and 0 at the end of its first response, -1 at the
-    end of its second. Mean 0, standard deviation 1 (n − 1), hence 1/1.0001 of each; a token gets
-    the sum of what follows. "b" lies between them, and its only response equals itself."""
+    """Events of group "a": 1 on token 0 and 0 at the end of its first response, -1 at the end of
+    its second. Mean 0, standard deviation 1 (n − 1), so each is divided by 1.0001; a token gets the
+    sum of later events. "b" lies in between; its only response equals its mean.
+    """
     rewards, masks = batch(([1.0, 0.0, 0.0], 2), ([0.0, 5.0, 0.0], 2), ([0.0, 0.0, -1.0], 3))
     found = estimate("process", rewards, masks, ["a", "b", "a"], {})
     unit = 1 / 1.0001
@@ -138,9 +135,10 @@ def test_process_advantages_by_hand() -> None:
     ]
 
 
-def test_an_event_of_0_is_an_event() -> None:
-    """Marked, token 0 takes part in the mean: events 0, 3 and -1 (2/3, deviations -2/3, 7/3,
-    -5/3, std √(78/9/2) = 2.0817); unmarked, there are 3 and -1 alone (mean 1, std √8)."""
+def test_an_event_of_0_counts() -> None:
+    """Marked (-0.0), token 0 counts in the mean: events 0, 3 and -1 (2/3, deviations -2/3, 7/3,
+    -5/3, std √(78/9/2) = 2.0817). Unmarked, only 3 and -1 (mean 1, std √8).
+    """
     for zero, expected in ((-0.0, [(-2 / 3 + 7 / 3), 7 / 3]), (0.0, [2.0, 2.0])):
         rewards, masks = batch(([zero, 3.0], 2), ([-1.0, 0.0], 1))
         std = math.sqrt(78 / 9 / 2) if math.copysign(1, zero) < 0 else math.sqrt(8)
@@ -150,10 +148,8 @@ def test_an_event_of_0_is_an_event() -> None:
         )
 
 
-def test_what_failed_is_in_no_baseline_and_counts_only_against_max_failed() -> None:
-    """As the test above, with a third response that could not be scored, with or without a mask,
-    and verl's padding.
-    """
+def test_failures_are_in_no_baseline_and_count_only_for_max_failed() -> None:
+    """Two scored responses, a failed one with or without a mask, and verl's padding."""
     import torch
 
     unit = 1 / (math.sqrt(2) + 1e-4)
@@ -169,19 +165,19 @@ def test_what_failed_is_in_no_baseline_and_counts_only_against_max_failed() -> N
             pytest.approx([-unit] * 3),
             [0] * 3,
         ]
-        # the padding is no completion
+        # the padding is not a completion
         with pytest.raises(TooManyFailures, match="1 of 3 completions could not be scored"):
             estimate("group", rewards, masks, ["a", "a", "a", "pad1"], {"max_failed": 0.3})
-        with pytest.raises(TooManyFailures):  # 0.2, where nothing is said
+        with pytest.raises(TooManyFailures):  # default 0.2
             estimate("group", rewards, masks, ["a", "a", "a", "pad1"], None)
-    last = torch.tensor([[0.0, NAN], [0.0, 1.0]])  # as verl itself lays out a reward of NaN
+    last = torch.tensor([[0.0, NAN], [0.0, 1.0]])  # verl's own form of a NaN reward
     assert estimate("rtg", last, torch.ones(2, 2), ["a", "a"], {"max_failed": 1})[0].tolist() == [
         0,
         0,
     ]
 
 
-def test_a_penalty_on_every_token_is_no_event() -> None:
+def test_a_penalty_on_every_token_is_refused_with_events() -> None:
     rewards, masks = batch(([0.0, 1.0], 2), ([0.0, 0.0], 2))
     for name in ("process", "rtg"):
         with raises_error("use_kl_loss"):
@@ -192,7 +188,7 @@ def test_a_penalty_on_every_token_is_no_event() -> None:
     )
 
 
-def test_settings_of_a_config_make_a_grader(country: Question) -> None:
+def test_a_config_makes_a_grader(country: Question) -> None:
     made = grader_of({"recipe": "truthrl", "judge": "world", "settings": ["truthrl.wrong=-2"]})
     [right, wrong] = made.grade(
         [
@@ -210,6 +206,6 @@ def test_settings_of_a_config_make_a_grader(country: Question) -> None:
 
 
 @pytest.mark.parametrize(("given", "message"), examples("verl_configs"))
-def test_a_config_that_cannot_work_is_refused(given: dict[str, Any], message: str) -> None:
+def test_an_invalid_config_is_refused(given: dict[str, Any], message: str) -> None:
     with raises_error(message):
         grader_of(given)

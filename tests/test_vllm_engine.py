@@ -1,5 +1,6 @@
-"""What can be said of vLLM without it: what it is told, the weights that it is given, and who is
-refused it. The rest is in tests/engines/test_vllm.py."""
+"""vLLM's settings, weights and refusals, tested without vLLM. The rest is in
+tests/engines/test_vllm.py.
+"""
 
 import contextlib
 import importlib.util
@@ -34,7 +35,7 @@ from workbench.util.config import scaled
 
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No vLLM, also where there is one."""
+    """Hide vLLM, even if it is installed."""
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,
@@ -45,16 +46,14 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def trainee(policy: str) -> Trainee:
-    """A model in training whose adapter is no identity."""
+    """A model in training with a nonzero adapter."""
     made = run.trainee_of(policy)
     run.perturb(made.model)
     return made
 
 
 @pytest.mark.usefixtures("absent")
-def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
-    policy: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_without_vllm_the_error_names_the_remedy(policy: str, tmp_path: Path, cli: Cli) -> None:
     for call in (
         lambda: load_policy(policy, engine="vllm"),
         lambda: evaluate_policy(policy, "validation", "tiny", engine="vllm"),
@@ -73,7 +72,7 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
     assert code == 2 and "use another OpenAI-compatible server" in err
 
 
-def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> None:
+def test_every_completion_has_a_seed_that_depends_on_its_question() -> None:
     def seeds(count: int, **how: Any) -> list[int]:
         return vllm.seeds(Sampling(4, **how), count)
 
@@ -86,13 +85,13 @@ def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> No
 
 
 def llm(shutdown: Callable[[], None]) -> Any:
-    """What ends a model of vLLM, in the model's place."""
+    """A stand-in for a vLLM model, with only its shutdown."""
     core = SimpleNamespace(shutdown=shutdown)
     return SimpleNamespace(llm_engine=SimpleNamespace(engine_core=core))
 
 
 def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What vLLM has of a model in its stead: something with a way to end it."""
+    """With stand-ins for the models of vLLM."""
     monkeypatch.setattr(vllm, "_engines", [])
     ended: list[int] = []
     first, second = (llm(partial(ended.append, number)) for number in (1, 2))
@@ -109,10 +108,10 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("room", "prompt", "new", "fits"), examples("vllm_room"))
-def test_completions_that_memory_would_cut_short_are_refused(
+def test_completions_truncated_by_memory_are_refused(
     room: int, prompt: int, new: int, fits: bool
 ) -> None:
-    """Of a model with 100 positions, at which completions end in any case."""
+    """The model has 100 positions, which end completions in any case."""
     config = SimpleNamespace(
         max_model_len=room, hf_text_config=SimpleNamespace(max_position_embeddings=100)
     )
@@ -125,7 +124,7 @@ def test_completions_that_memory_would_cut_short_are_refused(
         vllm.check_room(sized, prompt, new)
 
 
-def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
+def test_a_training_with_vllm_shuts_it_down_and_restores_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(vllm, "_engines", [])
@@ -142,12 +141,10 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
     assert ended == [1] and "LOCAL_RANK" not in os.environ and os.environ["MASTER_PORT"] == "7"
 
 
-def test_what_vllm_is_to_load_is_checked_without_being_read(
+def test_weights_for_vllm_are_checked_without_reading_them(
     policy: str, trainee: Trainee, tmp_path: Path
 ) -> None:
-    """vLLM loads a checkpoint without one of its matrices, and an adapter without some of its
-    pairs, as if it were whole.
-    """
+    """vLLM silently loads a checkpoint without a matrix, or an adapter without some pairs."""
     import shutil
 
     from safetensors.torch import load_file, save_file
@@ -175,7 +172,7 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(
             over(model, damaged.parent)
 
 
-def test_what_vllm_is_given_in_training_is_the_merged_model_and_leaves_the_trained_one_alone(
+def test_training_gives_vllm_merged_weights_and_does_not_change_the_policy(
     trainee: Trainee,
 ) -> None:
     import torch
@@ -198,9 +195,7 @@ def _under(name: str) -> str:
     return f"base_model.model.model.layers.0.self_attn.{name}.base_layer.weight"
 
 
-def test_trl_is_given_every_setting_of_vllm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trl_gets_every_setting_of_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from trl import GRPOConfig
 
     for name in (*vllm.FIXED, *vllm.QUIET):  # restored after the test
@@ -213,7 +208,7 @@ def test_trl_is_given_every_setting_of_vllm(
     assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
 
 
-def test_colocated_training_is_plain_and_of_one_process() -> None:
+def test_colocated_training_uses_one_process_without_unsloth() -> None:
     config = scaled(GRPO(), vllm="colocate")
     assert choose_unsloth(config, None) is False
     with raises_error("set unsloth to None"):
@@ -224,7 +219,7 @@ def test_colocated_training_is_plain_and_of_one_process() -> None:
         check_split(config, 2)
 
 
-def test_a_served_judge_is_for_this_machine_and_samples_as_it_is_asked() -> None:
+def test_a_served_judge_is_on_loopback_and_samples_as_requested() -> None:
     on_gpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=None, on_gpu=True)
     on_cpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=4096, on_gpu=False)
     for told in (on_gpu, on_cpu):
@@ -239,7 +234,7 @@ def test_a_served_judge_is_for_this_machine_and_samples_as_it_is_asked() -> None
     assert "--gpu-memory-utilization" not in cpu
 
 
-def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
+def test_a_judge_is_not_served_on_a_used_port_nor_from_an_adapter(
     trainee: Trainee, tmp_path: Path
 ) -> None:
     with socket.socket() as taken:

@@ -1,6 +1,4 @@
-"""Checkpoints and adapters that are not what they say: each is refused in one line before
-anything is measured with it.
-"""
+"""Damaged checkpoints and adapters: each is refused in one line before it is used."""
 
 import shutil
 from collections.abc import Callable
@@ -143,7 +141,7 @@ BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
 @pytest.mark.parametrize("name", BROKEN_ADAPTERS)
 def test_a_broken_adapter_is_refused_in_one_line(grpo_run: Path, tmp_path: Path, name: str) -> None:
     folder = Path(shutil.copytree(grpo_run / "policy", tmp_path / "adapter"))
-    (folder / "complete.json").unlink()  # as an adapter comes that no run of ours left
+    (folder / "complete.json").unlink()  # like an adapter from another program
     check_refused(folder, *BROKEN_ADAPTERS[name])
 
 
@@ -154,7 +152,7 @@ def test_a_trained_policy_that_was_changed_is_refused(
     out = Path(shutil.copytree(grpo_run, tmp_path / "run-3"))
     load_policy(out, device="cpu")
     damaged = bytearray((out / "policy" / file).read_bytes())
-    damaged[-20] ^= 1  # a number that is another one, and still a number
+    damaged[-20] ^= 1  # another finite number
     (out / "policy" / file).write_bytes(damaged)
     with raises_error(f"{file}' is missing or changed since its training"):
         load_policy(out, device="cpu")

@@ -27,7 +27,7 @@ def test_the_token_view_shows_a_response(monkeypatch):
     assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith(
         "TokenView(tarven/0"
     )
-    # replayed notebooks compare these
+    # compared when notebooks are replayed
     assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
 
 

@@ -1,4 +1,4 @@
-"""The closed world: deterministic, complete, and exact about what was shown how often."""
+"""The closed world: deterministic, complete, and with exact counts of exposures."""
 
 import re
 from collections import Counter
@@ -25,10 +25,8 @@ def test_every_entity_has_one_fact_per_relation_of_its_kind(world):
         assert set(world.by[name]) == expected
 
 
-def test_exposures_equal_what_the_documents_say(world):
-    """Counted from the text: the facts that the parser reads from a document are the facts it is
-    said to state, no more.
-    """
+def test_exposures_equal_the_statements_in_the_documents(world):
+    """Counted from the text: the facts that the parser reads equal a document's listed facts."""
     parser, facts = Parser(world), {fact.id: fact for fact in world.facts}
     for document in world.documents[::9]:
         listed = Counter(
@@ -62,16 +60,14 @@ def test_exposures_equal_what_the_documents_say(world):
     assert shown == sum(len(document.fact_ids) for document in world.documents)
 
 
-def test_what_must_stay_unknown_is_in_no_document(world):
+def test_unknown_people_are_in_no_document(world):
     hidden = re.compile("|".join(map(re.escape, names(world, "person", "unknown", "page_only"))))
     assert not any(hidden.search(document.whole) for document in world.documents)
     assert not any(fact.id in world.exposures for fact in world.facts if not fact.covered)
 
 
-def test_a_name_part_does_not_tell_the_tier(world):
-    """Every first name of a known person is also borne by someone unknown: only the combination
-    is known.
-    """
+def test_a_part_of_a_name_does_not_reveal_the_tier(world):
+    """Unknown people have the first names of known people, too: only the full name is known."""
     first = {tier: {name.split()[0] for name in names(world, "person", tier)} for tier in TIERS}
     assert len(first["known"] & first["unknown"]) > 0.9 * len(first["known"])
 
@@ -96,7 +92,7 @@ def test_splits_share_no_person(world):
             assert a == b or not splits[a] & splits[b]
 
 
-def test_rl_never_meets_the_kinds_of_ood(world):
+def test_rl_has_no_question_kinds_of_ood(world):
     assert {q.kind for q in world.questions("rl")} == {
         "single",
         "numeric",

@@ -1,5 +1,5 @@
-"""The exported world is enough to decide claims: a script that imports nothing of the package
-agrees with the oracle.
+"""The exported world is enough to decide claims: a script without the package agrees with the
+oracle.
 """
 
 import json
@@ -43,8 +43,8 @@ def test_rows_have_the_promised_keys(export):
 
 
 def claims(count, seed=7):
-    """Claims in both languages: half with another object, in any form of it; every tenth made
-    unreadable; some with a lead.
+    """Claims in both languages: half with another object in any form, every tenth unreadable, some
+    with a lead.
     """
     world, rng = load_world(0), random.Random(seed)
     written = []
@@ -89,7 +89,7 @@ def claims(count, seed=7):
 
 
 @pytest.mark.slow
-def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(export, tmp_path):
+def test_a_script_with_only_the_export_agrees_with_the_oracle_on_2000_claims(export, tmp_path):
     asked = claims(2000)
     (tmp_path / "claims.json").write_text(json.dumps(asked))
     script = Path(__file__).with_name("helpers") / "standalone_judge.py"
@@ -108,8 +108,8 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
 
 
 @pytest.mark.parametrize("name", ["questions.jsonl", "notes.txt"])
-def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
-    """A run's folder has a questions.jsonl of its own, which an export would replace."""
+def test_a_folder_with_other_files_is_left_unchanged(tmp_path, name):
+    """A run's folder has its own questions.jsonl, which an export would replace."""
     (tmp_path / name).write_text("mine\n")
     with raises_error(rf"no export of a world wrote \({name}\).* --out"):
         export_world(tmp_path)
@@ -117,9 +117,7 @@ def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
 
 
 @pytest.mark.slow
-def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses_file_in_it(
-    export, tmp_path, cli
-):
+def test_an_export_is_replaced_even_after_a_kill_but_not_with_other_files(export, tmp_path, cli):
     out, _ = export
     killed = tmp_path / "killed"
     killed.mkdir()

@@ -1,4 +1,4 @@
-"""The fingerprint of a world is kept, and made anew wherever what is kept is not its own."""
+"""The cached fingerprint of a world, and when it is computed again."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ SMALL, OTHER = WorldConfig(scale=0.1), WorldConfig(scale=0.1, seed=1)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where fingerprints are kept in these tests."""
+    """The folder of fingerprints in these tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "factuality-workbench" / "worlds"
 
@@ -26,7 +26,7 @@ def never() -> str:
 A, B = "a" * 16, "b" * 16
 
 
-def test_a_world_has_the_fingerprint_that_it_had_and_writes_no_document_for_it(
+def test_a_cached_fingerprint_is_used_without_writing_documents(
     folder: Path,
 ) -> None:
     first, again = World(SMALL), World(SMALL)
@@ -35,7 +35,7 @@ def test_a_world_has_the_fingerprint_that_it_had_and_writes_no_document_for_it(
     assert len(list(folder.iterdir())) == 2
 
 
-def test_other_sources_make_it_anew_in_the_same_file(
+def test_other_sources_recompute_it_in_the_same_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cached_fingerprint("world", SMALL, lambda: A)
@@ -48,13 +48,13 @@ def test_other_sources_make_it_anew_in_the_same_file(
 
 
 @pytest.mark.parametrize("damage", [b"\xff\xfe\x00", b"0" * 16 + b" " + b"a" * 16 + b"\n"])
-def test_a_damaged_or_foreign_file_is_made_anew(folder: Path, damage: bytes) -> None:
+def test_a_damaged_or_foreign_file_is_replaced(folder: Path, damage: bytes) -> None:
     cached_fingerprint("world", SMALL, lambda: A)
     [file] = folder.iterdir()
     for content in (damage, file.read_bytes()[:20]):
         file.write_bytes(content)
         assert cached_fingerprint("world", SMALL, lambda: B) == B
-        assert cached_fingerprint("world", SMALL, never) == B  # and mended
+        assert cached_fingerprint("world", SMALL, never) == B  # repaired
     folder.joinpath(file.name).unlink()
     folder.rmdir()
     folder.write_text("a file stands where the folder would be")

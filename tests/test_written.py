@@ -1,5 +1,5 @@
-"""What a judge has written for a policy to learn: recorded once and whole, laid out for its
-prompt, failures counted.
+"""Training rows written by a judge: stored once and whole, laid out for the prompt, failures
+counted.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ DOWN = Failure("judge", "connection", "nobody there")
 
 
 class Writer:
-    """Fails on so many of the questions, from the first."""
+    """Fails on the first `failing` questions."""
 
     def __init__(self, failing: int = 0) -> None:
         self.failing, self.calls = failing, 0
@@ -43,7 +43,7 @@ class Writer:
         ]
 
 
-def test_a_failure_is_counted_and_no_row_is_made_of_it(policy: str, tmp_path: Path) -> None:
+def test_a_failure_is_counted_and_gives_no_row(policy: str, tmp_path: Path) -> None:
     writer, out = Writer(failing=1), tmp_path / "stage" / "written"
     found = written(writer, ASKED, policy, out, max_failed=0.2)
     rows, card = cold_start(found, "cold_start_written")
@@ -56,26 +56,28 @@ def test_a_failure_is_counted_and_no_row_is_made_of_it(policy: str, tmp_path: Pa
         {"no usable sample": 1},
     )
     assert found == list(iter_feedback(out)) and found[0].error == DOWN
-    # what stands there is kept, failures too
+    # stored rows are kept, including failures
     assert written(Writer(failing=5), ASKED, policy, out, max_failed=0.0) == found
     assert writer.calls == 1
 
 
-def test_too_many_failures_stop_it_and_leave_nothing_behind(policy: str, tmp_path: Path) -> None:
+def test_too_many_failures_stop_it_and_leave_no_files(policy: str, tmp_path: Path) -> None:
     out = tmp_path / "stage" / "written"
     with pytest.raises(
         TooManyFailures, match=r"2 of 5 answers could not be written \(nobody there\)"
     ):
         written(Writer(failing=2), ASKED, policy, out, max_failed=0.2)
     assert not out.parent.exists()
-    (out.parent / f".{out.name}.partial").mkdir(parents=True)  # of a kill
+    (out.parent / f".{out.name}.partial").mkdir(parents=True)  # left by a kill
     (out.parent / f".{out.name}.partial" / "rollouts.jsonl").write_text("{")
     assert len(written(Writer(), ASKED, policy, out, max_failed=0.2)) == 5
     assert [path.name for path in out.parent.iterdir()] == ["written"]
 
 
-def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(tmp_path: Path) -> None:
-    """Else all of it would be a thought, and an answer that pays nothing would be learnt."""
+def test_thinking_opened_by_the_prompt_is_closed_before_the_answer(tmp_path: Path) -> None:
+    """Otherwise the whole text would be thinking, and training would teach answers without a
+    reward.
+    """
     tokenizer, policy = byte_tokenizer(), str(make_policy(tmp_path / "policy"))
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(policy)

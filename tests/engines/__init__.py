@@ -1,6 +1,5 @@
-"""Engines that the library trains and generates with and that need packages of their own: each
-in an environment of its own.
+"""Engines for training and generation whose packages need separate environments.
 
-`make test-engines` builds `.engines/NAME` by the pins of NAME.txt and runs test_NAME.py there;
-elsewhere those tests skip.
+`make test-engines` builds `.engines/NAME` with the pins in NAME.txt and runs test_NAME.py there;
+elsewhere these tests are skipped.
 """

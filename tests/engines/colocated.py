@@ -30,9 +30,7 @@ CONFIG = scaled(
 
 
 def named(folder: Path) -> Path:
-    """A folder for sys.path in which a package called vllm is listed as installed, and nothing
-    is.
-    """
+    """A folder for sys.path with the metadata, but not the code, of a package called vllm."""
     listed = folder / "vllm-0.32.0+cpu.dist-info"
     listed.mkdir(parents=True)
     (listed / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n")
@@ -71,9 +69,7 @@ def differences(scores: Any, others: Any) -> list[float]:
 
 
 def scored(trainer: Any, pairs: list[tuple[list[int], list[int]]]) -> list[tuple[float, ...]]:
-    """The log-probability of every sampled token by the trained model, at the temperature that
-    it was sampled at.
-    """
+    """The trained model's log-probability of every sampled token, at the sampling temperature."""
     import torch
 
     def divide(module: Any, args: Any, output: Any) -> Any:

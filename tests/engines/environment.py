@@ -22,11 +22,11 @@ from typing import Any
 
 from tests.helpers import ROOT
 
-STAMP = ".made"  # holds the minutes that it took
+STAMP = ".made"  # has the build's minutes
 
 
 def needs(engine: str) -> list[Any]:
-    """The marks of the tests of an engine: `pytestmark = needs("unsloth")`."""
+    """The marks for an engine's tests: `pytestmark = needs("unsloth")`."""
     import pytest
 
     reason = (
@@ -37,7 +37,7 @@ def needs(engine: str) -> list[Any]:
 
 
 def inside(engine: str) -> bool:
-    """Whether this Python is that of the engine's environment."""
+    """Whether this Python is in the engine's environment."""
     return Path(sys.prefix).resolve() == folder(engine).resolve()
 
 
@@ -50,7 +50,7 @@ def pins(engine: str) -> str:
 
 
 def parts(text: str) -> tuple[str, str, list[str]]:
-    """Of a file of pins: what is installed with its needs, what without, and what is removed."""
+    """Split a pins file: packages with dependencies, packages without, and packages to remove."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     alone = [line for line in lines if re.search(r"\s# alone\b", line)]
     removed = re.findall(r"^# remove: (.*)$", text, re.M)
@@ -62,7 +62,7 @@ def parts(text: str) -> tuple[str, str, list[str]]:
 
 
 def torch(text: str) -> str:
-    """The torch that goes in first, so that TORCH_ARGS choose its build: the engine's own or the
+    """The torch to install first, so that TORCH_ARGS select its build: the engine's pin or the
     project's.
     """
     found = re.search(r"^torch==\S+", text, re.M) or re.search(
@@ -73,7 +73,7 @@ def torch(text: str) -> str:
 
 
 def build(engine: str) -> None:
-    """Make the environment anew; what the last one had of other versions is gone with it.
+    """Create the environment from scratch.
 
     Raises:
         subprocess.CalledProcessError: pip failed; there is no stamp then.
@@ -95,7 +95,7 @@ def build(engine: str) -> None:
     pip("install", *shlex.split(os.environ.get("TORCH_ARGS", "")), torch(text))
     for name, requirements, options in (("listed", listed, []), ("alone", alone, ["--no-deps"])):
         if requirements:
-            # as deep as NAME.txt: what it names by a relative path stands
+            # at the depth of NAME.txt, so that relative paths stay valid
             file = here / f"{name}.txt"
             file.write_text(requirements + "\n")
             pip("install", *options, "-r", str(file))
@@ -107,7 +107,7 @@ def build(engine: str) -> None:
 
 
 def disk_gb(path: Path) -> float:
-    """What a folder takes on the disk, a file with two names once."""
+    """The disk space of a folder in GB; hard-linked files count once."""
     files = {
         (stat.st_dev, stat.st_ino): stat.st_blocks * 512
         for file in path.rglob("*")

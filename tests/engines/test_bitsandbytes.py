@@ -1,7 +1,6 @@
-"""A base in 4 bits, really loaded, on a CPU: what it takes, that an adapter on it learns, and
-what that is merged into.
+"""A 4-bit base loaded on a CPU: its size, training of an adapter, and merging.
 
-On a GPU the kernels are others: there it was never run.
+GPUs use other kernels, which have never been tested.
 """
 
 from pathlib import Path
@@ -30,8 +29,8 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_model(tmp_path_factory.mktemp("policy"), "llama", SIZES)
 
 
-def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: str) -> None:
-    """A constant of 8 bits for 64 weights, one of 32 for 256 of those."""
+def test_matrices_have_the_planned_size_and_nothing_else_is_rounded(policy: str) -> None:
+    """An 8-bit constant per 64 weights, a 32-bit constant per 256 of those."""
     import bitsandbytes
     import torch
 
@@ -60,7 +59,7 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
     assert others and all(torch.equal(kept[name], weight) for name, weight in others.items())
 
 
-def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is_stored(
+def test_an_adapter_is_trained_in_float32_and_merged_into_the_stored_base(
     policy: str, tmp_path: Path
 ) -> None:
     import torch

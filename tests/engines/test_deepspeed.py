@@ -1,5 +1,5 @@
-"""Two processes on a CPU with parts of a model by DeepSpeed's ZeRO-3: the page's script and
-config, against the whole model.
+"""A model sharded over two CPU processes by DeepSpeed's ZeRO-3 equals the whole model, with the
+documented script and config.
 """
 
 import os
@@ -13,9 +13,9 @@ from tests.test_processes import block, check_parts_are_the_whole, in_parts, who
 pytestmark = needs("deepspeed")
 
 
-def test_parts_of_a_model_by_zero3_learn_as_the_whole(tmp_path: Path) -> None:
+def test_zero3_equals_training_the_whole_model(tmp_path: Path) -> None:
     here = Path(sys.prefix)
-    # with ninja, which compiles what processes on a CPU talk by
+    # with ninja, which compiles the communication library for CPUs
     path = f"{here / 'bin'}{os.pathsep}{os.environ['PATH']}"
     more = {"DS_ACCELERATOR": "cpu", "TORCH_EXTENSIONS_DIR": str(here / "compiled"), "PATH": path}
     parts = in_parts(tmp_path, "zero3", block("yaml", 2), **more)

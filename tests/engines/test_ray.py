@@ -1,5 +1,5 @@
-"""`workbench score --engine ray` and `workbench probe --actors`: the rows of one process, whatever
-is killed.
+"""`workbench score --engine ray` and `workbench probe --actors`: equal to one process, despite
+kills.
 """
 
 import json
@@ -28,11 +28,11 @@ from workbench.scoring.run import CHUNK
 from workbench.util.actors import OWN, Actors, ray_session
 
 pytestmark = needs("ray")
-MINE = ("seconds", "out", "cost")  # of a summary: what two runs need not have in common
+MINE = ("seconds", "out", "cost")  # fields of a summary that differ between runs
 
 
 def bridges(count: int) -> list[dict[str, Any]]:
-    """Responses about bridges, right but for the length, with the page that says so."""
+    """Responses about bridges, correct except for the length, with the page that proves it."""
     rows = []
     for number in range(count):
         name, year = f"Aar Bridge {number}", 1800 + number % 200
@@ -72,7 +72,7 @@ def alive(process: Any) -> bool:
         return False
 
 
-def test_an_interrupted_then_killed_driver_goes_on_each_time(tmp_path: Path) -> None:
+def test_an_interrupted_then_killed_driver_resumes_each_time(tmp_path: Path) -> None:
     import psutil
 
     rows = bridges(8 * CHUNK)
@@ -81,7 +81,7 @@ def test_an_interrupted_then_killed_driver_goes_on_each_time(tmp_path: Path) -> 
     for sent, status in ((signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)):
         before, process = lines(out), scoring(tmp_path)
         wait_for(lambda b=before, p=process: lines(out) > b or p.poll() is not None, 180)  # type: ignore[misc]
-        # but for Ray's two agents, which notice after a minute or two
+        # without Ray's two agents, which end after a minute or two
         children = psutil.Process(process.pid).children(recursive=True)
         begun = [child for child in children if not child.name().endswith("Agent")]
         process.send_signal(sent)
@@ -97,7 +97,7 @@ def test_an_interrupted_then_killed_driver_goes_on_each_time(tmp_path: Path) -> 
     assert ids(out) == [str(row["id"]) for row in rows]
 
 
-# Two nodes of a cluster, each with one CPU: as two machines, but for what lies between them.
+# A cluster of two nodes with one CPU each: like two machines, but without a network.
 TWO_NODES = """
 from ray.cluster_utils import Cluster
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
@@ -112,7 +112,7 @@ cluster.shutdown()
 """
 
 
-def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
+def test_a_cluster_of_two_nodes_that_loses_one(tmp_path: Path) -> None:
     rows = bridges(6 * CHUNK)
     write(tmp_path / "in.jsonl", rows)
     out = tmp_path / "ray" / "f.jsonl"
@@ -139,13 +139,15 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    """Ray as the commands start it, once for all tests of this process."""
+    """Ray as the commands start it, once per test process."""
     with ray_session(Actors(2)):
         yield
 
 
 def both(folder: Path, source: Path, **more: Any) -> dict[str, Any]:
-    """Score a file here and by two actors: the same rows, sidecar files and summary."""
+    """Score a file locally and with two actors; check that rows, sidecar files and summary are
+    equal.
+    """
     local = Options(source, folder / "local" / "f.jsonl", **more)
     remote = replace(local, out=folder / "ray" / "f.jsonl", engine="ray", actors=2)
     first, second = score_file(local), score_file(remote)
@@ -156,9 +158,7 @@ def both(folder: Path, source: Path, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
-def test_rows_are_those_of_the_local_engine_in_order(
-    tmp_path: Path, suffix: str, cluster: None
-) -> None:
+def test_rows_equal_the_local_engines_in_order(tmp_path: Path, suffix: str, cluster: None) -> None:
     import pyarrow
     import pyarrow.parquet as pq
 
@@ -189,7 +189,7 @@ def test_the_local_judge_with_evidence_from_a_file(
     assert summary["failed"] == 0 and summary["labels"]["correct"] > 0
 
 
-def test_a_judge_at_a_url_is_asked_by_this_process(
+def test_requests_to_a_judge_at_a_url_are_sent_by_this_process(
     tmp_path: Path, cluster: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with JudgeServer(reply=reply, delay=0.01) as server:
@@ -210,14 +210,14 @@ def workers() -> list[Any]:
 
     found = []
     for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # others come and go
+        with suppress(psutil.NoSuchProcess):  # other processes may end meanwhile
             if child.name().startswith("ray::work_on_chunk"):
                 found.append(child)
     return found
 
 
 def kill_twice(progress: Callable[[], int], after: int) -> threading.Thread:
-    """Kill an actor at once, and another one as soon as there are `after` rows."""
+    """Kill one actor at once, and another after `after` rows."""
     import psutil
 
     killed: list[int] = []
@@ -238,8 +238,8 @@ def kill_twice(progress: Callable[[], int], after: int) -> threading.Thread:
     return thread
 
 
-def test_killed_actors_lose_and_double_no_row(tmp_path: Path, cluster: None) -> None:
-    # two actors have four chunks at a time, so rows are written before the last chunks begin
+def test_killed_actors_neither_lose_nor_repeat_rows(tmp_path: Path, cluster: None) -> None:
+    # two actors have four chunks at a time: rows are written before the last chunks start
     source = write(tmp_path / "in.jsonl", bridges(7 * CHUNK))
     local = Options(source, tmp_path / "local" / "f.jsonl", method="rlfh")
     score_file(local)
@@ -253,7 +253,7 @@ def test_killed_actors_lose_and_double_no_row(tmp_path: Path, cluster: None) -> 
 
 
 def exits(options: Options, judged: bool, known: Any) -> Callable[[list[Any]], Any]:
-    """A scorer whose process ends, as without memory, at a row that says so."""
+    """A scorer whose process exits, as when out of memory, at a row with a certain text."""
     score, deadly = (
         plan_score_in_actor(options, judged, known),
         options.out.parent.parent / "deadly",
@@ -270,7 +270,7 @@ def exits(options: Options, judged: bool, known: Any) -> Callable[[list[Any]], A
 plan_score_in_actor = plan.score_in_actor
 
 
-def test_a_row_that_kills_its_actor_fails_alone_and_is_tried_again(
+def test_only_the_row_that_kills_its_actor_fails_and_it_is_retried(
     tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = world_rows(12)
@@ -308,8 +308,8 @@ def test_only_this_machine_can_reach_ray_and_nothing_is_sent(cluster: None) -> N
 FILES = ("probe.jsonl", "summary.json", "config.json")
 
 
-def test_a_probe_by_killed_actors_is_that_of_one_process(tmp_path: Path, cluster: None) -> None:
-    """Seven chunks of the tiny policy; then a folder that both go on with."""
+def test_a_probe_by_killed_actors_equals_that_of_one_process(tmp_path: Path, cluster: None) -> None:
+    """Seven chunks of the tiny policy; then a folder that both resume."""
     how: dict[str, Any] = {"k": 4, "limit": 104, "seed": 3, "kinds": ["single"]}
     local = probe_policy("sft", out=tmp_path / "local", threads=1, **how)
     killer = kill_twice(lambda: lines(tmp_path / "ray" / "probe.jsonl"), 1)

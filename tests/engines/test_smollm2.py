@@ -1,5 +1,5 @@
-"""A user's path with a real language model on a CPU: train, evaluate, export, and score with a
-model as the judge.
+"""A user's workflow with a real language model on a CPU: train, evaluate, export, and score with a
+model as judge.
 """
 
 import json
@@ -48,7 +48,7 @@ def trained(policy: Path) -> Path:
 
 
 def workbench(*words: object, expected: tuple[int, ...] = (0,)) -> str:
-    """Run a command, which must end with an expected exit code, and return its stdout."""
+    """Run a command, check its exit code and return its stdout."""
     done = run_python("-m", "workbench.cli", *words)
     assert done.returncode in expected, done.stderr[-3000:]
     return done.stdout
@@ -70,7 +70,7 @@ def steps_of(run: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_truthrl_trains_and_its_answers_end(trained: Path) -> None:
+def test_truthrl_trains_and_answers_stop(trained: Path) -> None:
     steps_of(trained)
     rollouts = read(trained / "rollouts.jsonl")
     assert len(rollouts) == STEPS * 8
@@ -79,9 +79,7 @@ def test_truthrl_trains_and_its_answers_end(trained: Path) -> None:
     assert sum(row["finish"] == "stop" for row in rollouts) > len(rollouts) / 4
 
 
-def test_a_run_is_evaluated_and_its_merged_model_answers_alike(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_a_run_and_its_merged_model_give_the_same_answers(trained: Path, tmp_path: Path) -> None:
     asked = ("--bench", "small", "--split", "test", "--kind", "capital", "--limit", 12)
     greedy = (*asked, "--samples", 0, "--json")
     own = json.loads(workbench("evaluate", trained, *greedy, "--out", tmp_path / "own.jsonl"))
@@ -89,11 +87,11 @@ def test_a_run_is_evaluated_and_its_merged_model_answers_alike(
     merged = ("evaluate", tmp_path / "merged", *greedy, "--out", tmp_path / "merged.jsonl")
     again = json.loads(workbench(*merged))
     answers = [[row["response"] for row in read(tmp_path / f"{name}.jsonl")] for name in NAMES]
-    assert sum(map(str.__eq__, *answers)) >= 10  # a merged sum rounds differently
+    assert sum(map(str.__eq__, *answers)) >= 10  # merging changes the rounding
     assert own["n"] == again["n"] == 12
 
 
-def test_rlfh_rewards_every_claim_by_the_country_s_page(policy: Path) -> None:
+def test_rlfh_rewards_every_claim_by_the_countrys_page(policy: Path) -> None:
     settings = [f"rlfh.grpo.{one}" for one in SMALL]
     settings += ["rlfh.trainer=grpo", "rlfh.kinds=long_form", "rlfh.eval_kinds=long_form"]
     run = train("rlfh", policy, policy.with_name("rlfh"), settings, "--judge", "local")

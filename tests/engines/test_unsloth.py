@@ -1,7 +1,7 @@
-"""Unsloth's generated GRPO trainer on a CPU: its loss and gradients are plain TRL's, and our
-recipes train by it as they say.
+"""Unsloth's generated GRPO trainer on a CPU: loss and gradients equal plain TRL's, and our recipes
+train with their settings.
 
-Its `FastLanguageModel`, its kernels and half precision need a GPU: `tests/gpu` looks at those.
+`FastLanguageModel`, Unsloth's kernels and half precision need a GPU: see `tests/gpu`.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ CASES = [f"{loss}/{rest}" for loss in LOSSES for rest in ("0", "0.05", "0.05/old
 
 
 def child(folder: Path, module: str, *arguments: object, unsloth: bool = True) -> None:
-    """Run a process of its own, by Unsloth's trainer or by TRL's, and see that it was that."""
+    """Run a subprocess with Unsloth's trainer or TRL's, and check that this trainer was used."""
     env = {
         "UNSLOTH_ALLOW_CPU": str(int(unsloth)),
         "UNSLOTH_COMPILE_LOCATION": str(folder / "compiled"),
@@ -37,7 +37,7 @@ def child(folder: Path, module: str, *arguments: object, unsloth: bool = True) -
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Losses and gradients by both trainers on batches that Unsloth's sampled; a row is masked,
+    """Losses and gradients by both trainers on batches sampled by Unsloth's; a row is masked,
     prompts differ in length.
     """
     from safetensors.torch import load_file
@@ -51,9 +51,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 
 def apart(one: dict[str, Any], other: dict[str, Any], case: str, other_case: str) -> float:
-    """The largest difference between two cases' gradients, as a share of the first's largest
-    entry.
-    """
+    """The largest difference of two cases' gradients, relative to the first's largest entry."""
     names = [name.removeprefix(f"{case}/") for name in one if name.startswith(f"{case}/base_model")]
     assert names
     largest = max(float(one[f"{case}/{name}"].abs().max()) for name in names)
@@ -68,7 +66,7 @@ def apart(one: dict[str, Any], other: dict[str, Any], case: str, other_case: str
 
 @pytest.mark.parametrize("kind", ADVANTAGES)
 @pytest.mark.parametrize("case", CASES)
-def test_loss_and_gradients_are_plain_trls(
+def test_loss_and_gradients_equal_plain_trls(
     both: dict[str, dict[str, Any]], case: str, kind: str
 ) -> None:
     name, plain, unsloth = f"{case}/{kind}", both["plain"], both["unsloth"]
@@ -83,7 +81,7 @@ def test_loss_and_gradients_are_plain_trls(
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_trains_by_unsloths_trainer_as_it_says(name: str, tmp_path: Path) -> None:
+def test_a_recipe_trains_with_unsloths_trainer_and_its_settings(name: str, tmp_path: Path) -> None:
 
     child(tmp_path, "tests.engines.unsloth_run", name, tmp_path / "run")
     out, settings = tmp_path / "run", config_of(name).grpo
@@ -102,7 +100,7 @@ def test_a_recipe_trains_by_unsloths_trainer_as_it_says(name: str, tmp_path: Pat
     tell("unsloth", {"trained": {name: settings.loss_type}})
 
 
-def test_sft_and_dpo_are_plain_also_where_unsloth_patched_trl(tmp_path: Path) -> None:
+def test_sft_and_dpo_are_unchanged_after_unsloth_patched_trl(tmp_path: Path) -> None:
     for name, allowed in (("patched", "1"), ("plain", "0")):
         env = {"UNSLOTH_ALLOW_CPU": allowed, "UNSLOTH_COMPILE_LOCATION": str(tmp_path / "compiled")}
         words = ("-m", "tests.engines.unsloth_run", "offline", tmp_path / name)
@@ -113,9 +111,7 @@ def test_sft_and_dpo_are_plain_also_where_unsloth_patched_trl(tmp_path: Path) ->
 
 
 def asked_for(settings: Any) -> dict[str, Any]:
-    """The trainer's arguments, as a recipe's settings have them; where Unsloth has values of its
-    own they are others.
-    """
+    """The trainer's arguments by a recipe's settings; Unsloth's own defaults differ."""
     micro = settings.micro_batch or 32
     return {
         "loss_type": settings.loss_type,

@@ -1,6 +1,7 @@
-"""verl 0.9.1's own reward loop, agent loop and advantages with ours in them, from the config of
-docs/verl.md to a batch's advantages. Nothing of verl is stood in for but its LLM server, its
-queue between processes and Ray's transport; no training."""
+"""verl 0.9.1's reward loop, agent loop and advantages with ours, from the config in docs/verl.md to
+a batch's advantages. Only its LLM server, its queue between processes and Ray's transport are
+replaced; nothing is trained.
+"""
 
 import json
 import math
@@ -26,9 +27,7 @@ Compose = Callable[..., Any]
 
 @pytest.fixture
 def compose(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compose:
-    """The config that the page's two files make of verl's own, with the closed world as the
-    judge.
-    """
+    """verl's config with the page's two files, judged by the closed world."""
     import hydra
     import verl.trainer
     from hydra.core.global_hydra import GlobalHydra
@@ -59,7 +58,7 @@ def compose(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Com
 
 
 class Queue:
-    """What verl's TransferQueue does for one process: rows by key, and what is told of them."""
+    """verl's TransferQueue for one process: rows by key, and their status."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
@@ -83,7 +82,7 @@ class Queue:
     def kv_batch_get(
         self, keys: Sequence[str], partition_id: str, select_fields: Sequence[str]
     ) -> Any:
-        """As nested tensors, whatever their lengths."""
+        """As nested tensors, of any lengths."""
         import torch
         from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
@@ -100,9 +99,7 @@ class Queue:
 
 
 class Rollout:
-    """verl's agent loop worker over an LLM server that says what it is told to, and a reward
-    worker in this process.
-    """
+    """verl's agent loop worker with a scripted LLM server and a reward worker in this process."""
 
     def __init__(self, config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
@@ -137,9 +134,7 @@ class Rollout:
         ]
 
     def answer(self, question: Question, *texts: str, uid: str = "u") -> dict[str, str]:
-        """The keys of the rows that verl makes of these answers to one question, one group, by
-        their texts.
-        """
+        """The keys, by text, of verl's rows for these answers to one question (one group)."""
         from omegaconf import open_dict
 
         row, self.said = row_of(question), list(texts)
@@ -164,7 +159,7 @@ class Rollout:
         return self.tokenizer.decode(row["responses"], skip_special_tokens=True)
 
     def learn(self, keys: Iterable[str]) -> None:
-        """The trainer's own step from the queue's rewards to its advantages."""
+        """The trainer's step from the queue's rewards to its advantages."""
         from transfer_queue import KVBatchMeta
 
         keys = list(keys)
@@ -173,15 +168,15 @@ class Rollout:
 
 
 def assert_all(row: dict[str, Any], advantage: float, tolerance: float) -> None:
-    """Every token of a row has this advantage."""
+    """Check that every token of a row has this advantage."""
     assert row["advantages"].tolist() == pytest.approx(
         [advantage] * len(row["advantages"]), abs=tolerance
     )
 
 
-def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> None:
-    """Its loading of the reward manager by name, with the page's kind of judge and without; no
-    critic is made for it.
+def test_verl_accepts_the_settings_of_the_page(compose: Compose) -> None:
+    """verl loads the reward manager by name, with and without the page's judge, and creates no
+    critic.
     """
     from verl.trainer.ppo.reward import load_reward_manager, resolve_reward_manager_cls
     from verl.trainer.ppo.utils import need_critic
@@ -214,7 +209,7 @@ def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> 
         ("reward.reward_kwargs.recipe=null", "recipe is missing"),
     ],
 )
-def test_a_config_that_would_pay_otherwise_is_refused(
+def test_a_config_that_would_change_the_rewards_is_refused(
     compose: Compose, override: str, message: str
 ) -> None:
     from verl.trainer.ppo.reward import load_reward_manager
@@ -223,12 +218,13 @@ def test_a_config_that_would_pay_otherwise_is_refused(
         load_reward_manager(compose(override), None)
 
 
-def test_token_rewards_reach_the_right_tokens(
+def test_token_rewards_are_on_the_right_tokens(
     compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RLFH pays a country g(4) = 1.2 where the claim ends, on the last letter, and ln(1 + 1.2) =
-    0.788 on its sentence's full stop; a refusal has neither. A letter is a token here. The
-    group's events are these two and the two ends, of 0."""
+    """RLFH gives a country g(4) = 1.2 at the claim's last letter and ln(1 + 1.2) = 0.788 at its
+    sentence's full stop; a refusal gets neither. A letter is a token. The group's events are these
+    two and the two ends, which are 0.
+    """
     rollout = Rollout(compose(), monkeypatch)
     name, refusal = country.answers[0], "I don't know."
     keys = rollout.answer(country, f"{name}.", refusal)
@@ -252,12 +248,10 @@ def test_token_rewards_reach_the_right_tokens(
     tell("verl", {"largest_difference": {"process": off}})
 
 
-def test_verls_own_grpo_sums_what_we_pay(
+def test_verls_own_grpo_sums_our_rewards(
     compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With verl's agent loop and its `grpo`, the reward stands on the last token: totals 1 and
-    -1, their std √2.
-    """
+    """With verl's agent loop and `grpo`, the last token has the reward: totals 1 and -1, std √2."""
     stock = (
         "algorithm.adv_estimator=grpo",
         "actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent",
@@ -269,7 +263,7 @@ def test_verls_own_grpo_sums_what_we_pay(
     assert rows["Nowhere."]["rm_scores"].tolist() == [0.0] * 8 + [-1.0]
     rollout.learn(keys.values())
     assert_all(rows[right], 1 / math.sqrt(2), 1e-5)
-    # Ours from the same rewards: TRL's epsilon in place of verl's.
+    # Ours from the same rewards, with TRL's epsilon instead of verl's.
     rollout = Rollout(
         compose(
             stock[1],
@@ -306,9 +300,7 @@ Manager = reward_manager("truthrl", replace(checks, verify={**checks.verify, "ou
 
 @pytest.fixture
 def failing(tmp_path: Path) -> tuple[str, ...]:
-    """Overrides for a judge of one's own, made in Python, that gives no verdict on answers with
-    "Voku".
-    """
+    """Overrides for a judge written in Python that gives no verdict on answers with "Voku"."""
     (tmp_path / "own.py").write_text(OWN)
     return (
         f"reward.reward_manager.module.path={tmp_path / 'own.py'}",
@@ -339,7 +331,7 @@ def test_a_failed_judge_is_masked_and_in_no_baseline(
     unit = 1 / (math.sqrt(2) + 1e-4)
     for text, advantage in ((right, unit), ("Nowhere.", -unit), ("Voku.", 0.0)):
         assert_all(rows[text], advantage, 1e-6)
-    # In verl's loss such a row is not there, however it is averaged.
+    # verl's loss ignores this row in all of its averages.
     masks = torch.nn.utils.rnn.pad_sequence(
         [row["response_mask"] for row in rows.values()], batch_first=True
     )
@@ -361,12 +353,10 @@ def test_with_verls_own_estimator_a_failed_response_is_left_out(
     assert_all(rollout.queue.rows[keys[right]], 1 / math.sqrt(2), 1e-5)
 
 
-def test_responses_that_wait_are_graded_together_and_padding_is_none_of_theirs(
+def test_waiting_responses_are_graded_together_without_padding(
     compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch as verl pads it, prompts on the left and responses on the right, by its own reward
-    worker.
-    """
+    """A batch padded by verl (prompts left, responses right), graded by verl's reward worker."""
     import numpy as np
     import torch
     from verl import DataProto

@@ -1,7 +1,7 @@
-"""vLLM on a CPU: what it generates is what transformers does, an adapter is the one that was
-named, and a judge is served.
+"""vLLM on a CPU: completions equal transformers', adapters are the named ones, and a judge is
+served.
 
-What can be said without vLLM is tested in tests/test_vllm_engine.py.
+Tests that do not need vLLM are in tests/test_vllm_engine.py.
 """
 
 import os
@@ -33,17 +33,17 @@ from workbench.types import Question
 
 pytestmark = needs("vllm")
 
-# Read when torch is first imported: small functions of vLLM's are compiled otherwise, which takes
-# longer than they do here.
+# Read at the first import of torch: compiling vLLM's small functions would take longer than running
+# them.
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 SFT = SCALES["tiny"].policy
 ROUNDING = 1e-4
-HALF = 0.02  # TRL has vLLM compute in 16 bits: those of the checkpoint, bfloat16 for one in 32
-HEADS = 2  # of 32: vLLM has no attention of smaller ones on a CPU
+HALF = 0.02  # TRL runs vLLM in 16 bits: the checkpoint's type, or bfloat16 for 32 bits
+HEADS = 2  # of size 32: vLLM has no attention for smaller heads on a CPU
 LONG = (
     "Tell me more about what the people of this town did when they were young. " * 8
-)  # of more tokens than a block of the cache
+)  # more tokens than a cache block
 
 
 def asked(count: int) -> list[Question]:
@@ -61,14 +61,14 @@ def hf() -> Policy:
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    """The tests that load another model stand before those that share this one, or behind: vLLM
-    holds one in a process.
+    """Tests that load another model must run before or after those with this one: vLLM has one
+    model per process.
     """
     return load_policy(SFT, engine="vllm")
 
 
 def furthest(one: Any, other: Any) -> float:
-    """The largest difference of log-probabilities between responses of the same ids."""
+    """The largest difference of log-probabilities between responses with equal ids."""
     assert [r.token_ids for r in one] == [r.token_ids for r in other]
     return max(
         abs(a - b)
@@ -81,10 +81,10 @@ def without_logprobs(responses: Any) -> list[Any]:
     return [replace(response, logprobs=()) for response in responses]
 
 
-def test_the_seed_decides_and_a_question_is_sampled_the_same_beside_any_others(
+def test_samples_depend_on_the_seed_and_not_on_other_questions(
     tmp_path: Path,
 ) -> None:
-    """With a random model, in which every token is possible."""
+    """With a random model, for which every token is possible."""
     random = load_policy(make_policy(tmp_path / "random", heads=HEADS), engine="vllm")
     questions = [
         Question("a", " Where is Ada born"),
@@ -111,7 +111,7 @@ def test_the_seed_decides_and_a_question_is_sampled_the_same_beside_any_others(
     assert generate(random, [], max_new_tokens=4) == []
 
 
-def test_samples_have_the_distribution_that_their_settings_say(tmp_path: Path) -> None:
+def test_samples_have_the_distribution_of_their_settings(tmp_path: Path) -> None:
     from collections import Counter
 
     folder = make_policy(tmp_path / "random", heads=HEADS)
@@ -126,7 +126,7 @@ def test_samples_have_the_distribution_that_their_settings_say(tmp_path: Path) -
     assert chi_square(counts, next_probabilities(plain.model, prompt, how)) < 4
 
 
-def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) -> None:
+def test_greedy_responses_equal_transformers(hf: Policy, policy: Policy) -> None:
     how: dict[str, Any] = {"max_new_tokens": 48, "greedy": True, "logprobs": True}
     expected, found = generate(hf, asked(64), **how), generate(policy, asked(64), **how)
     difference = furthest(found, expected)
@@ -140,10 +140,8 @@ def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) 
     )
 
 
-def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(tmp_path: Path) -> None:
-    """Under the same name and path, with a beginning that the cache knows; the one that was
-    there before comes back, too.
-    """
+def test_an_adapter_is_applied_and_a_new_one_in_its_folder_is_loaded(tmp_path: Path) -> None:
+    """With the same name and path and a cached prefix; then the first adapter again."""
     questions = [Question(f"q{n}", LONG + one.text) for n, one in enumerate(asked(8))] + asked(32)
     how: dict[str, Any] = {"max_new_tokens": 8, "greedy": True, "logprobs": True}
     said: dict[int, Any] = {}
@@ -164,7 +162,7 @@ def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(tmp_path
     tell("vllm", {"max_logprob_difference": {"adapters": max(differences)}})
 
 
-def test_what_vllm_cannot_lay_over_is_refused(tmp_path: Path) -> None:
+def test_adapters_that_vllm_cannot_apply_are_refused(tmp_path: Path) -> None:
     dora = adapted(tmp_path / "dora", 1)
     config = read_json(dora / "policy" / "adapter_config.json")
     write_json(dora / "policy" / "adapter_config.json", {**config, "bias": "all"})
@@ -172,10 +170,11 @@ def test_what_vllm_cannot_lay_over_is_refused(tmp_path: Path) -> None:
         load_policy(dora, engine="vllm")
 
 
-def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
-    """Three steps: rows are stored, weights move, and what vLLM sampled had the probabilities of
-    the weights as they were then, which those that the run started from do not give; a run whose
-    last step is lost ends with the same rows and weights."""
+def test_grpo_trains_on_samples_of_a_colocated_vllm(tmp_path: Path) -> None:
+    """Three steps: rows are stored, weights change, and log-probabilities are those of the current
+    weights, not the initial ones. A run that lost its last step ends with the same rows and
+    weights.
+    """
 
     policy, stub = make_policy(tmp_path / "policy", heads=HEADS), colocated.named(tmp_path / "stub")
 

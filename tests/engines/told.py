@@ -1,8 +1,7 @@
-"""What the engines' tests measured, in benchmarks/results/engines.json: an engine has a key of
-its own there.
+"""Measurements of the engines' tests in benchmarks/results/engines.json, with a key per engine.
 
-`make test-engines TELL=1` has it written; otherwise `tell` does nothing, so that a test leaves
-the working tree as it was.
+`make test-engines TELL=1` writes it; otherwise `tell` does nothing, so that a test does not change
+the working tree.
 """
 
 import json
@@ -22,15 +21,15 @@ from workbench.util.jsonl import write_json
 RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
 ALWAYS = ("torch", "transformers", "trl", "peft")
 BEGAN = time.monotonic()
-found_of: dict[str, dict[str, Any]] = {}  # by this process
+found_of: dict[str, dict[str, Any]] = {}  # in this process
 
 
 def tell(engine: str, found: Mapping[str, Any]) -> None:
-    """Add `found` to what this process has found of the engine, and have its key in the file say
-    that and nothing older.
+    """Add `found` to this process's results for the engine, and replace the engine's key in the
+    file.
 
-    A mapping under a name is added to what is there under that name. `versions`, `date`,
-    `build_minutes`, `minutes` of the tests so far and `disk_gb` are added here.
+    Mappings are merged by name. `versions`, `date`, `build_minutes`, `minutes` of the tests so far
+    and `disk_gb` are added here.
     """
     if not os.environ.get("WORKBENCH_TELL"):
         return
@@ -43,7 +42,7 @@ def tell(engine: str, found: Mapping[str, Any]) -> None:
 
 
 def setting_of(engine: str) -> dict[str, Any]:
-    """What was measured with."""
+    """The date, versions, build time and disk space of the environment."""
     stamp = Path(sys.prefix) / STAMP
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -54,8 +53,8 @@ def setting_of(engine: str) -> dict[str, Any]:
 
 
 def versions(engine: str) -> dict[str, str]:
-    """Of the packages that the engine's file pins, and of those that all of them stand on, as
-    far as they are installed.
+    """The installed versions of the engine's pinned packages and of packages that all engines
+    share.
     """
     names = re.findall(r"^([\w.-]+)(?:\[[^\]]*\])?==", pins(engine), re.M)
     installed = {}

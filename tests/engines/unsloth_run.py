@@ -1,7 +1,7 @@
-"""One process of the tests of Unsloth without a GPU, which patches TRL for good.
+"""One process of the tests of Unsloth without a GPU: Unsloth patches TRL irreversibly.
 
 python -m tests.engines.unsloth_run METHOD OUT       a recipe's stages
-python -m tests.engines.unsloth_run offline OUT      SFT and DPO, which are plain also here
+python -m tests.engines.unsloth_run offline OUT      SFT and DPO, which stay plain
 """
 
 import sys
@@ -28,8 +28,7 @@ GRPO = {
     "save_every": 1,
     "temperature": 0.9,
 }
-# Each recipe's own way, with another loss for each; where Unsloth would have other values, ours are
-# in its way.
+# Each recipe's settings, with a different loss for each; ours override Unsloth's defaults.
 RECIPES: dict[str, dict[str, Any]] = {
     "truthrl": {
         "grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02, "gradient_checkpointing": True}
@@ -58,8 +57,8 @@ def config_of(name: str) -> Any:
 
 
 def train(name: str, out: Path) -> None:
-    """Go through a recipe's stages as an experiment does, without its evaluations; then keep
-    what its trainer was told.
+    """Run a recipe's stages like an experiment, without evaluations; then write its trainer's
+    arguments.
     """
     import torch
 
@@ -76,7 +75,7 @@ def train(name: str, out: Path) -> None:
     newest = max(
         out.glob("checkpoints/checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2])
     )
-    import trl  # not earlier: Unsloth goes first
+    import trl  # after Unsloth
 
     arguments = torch.load(newest / "training_args.bin", weights_only=False)
     kept = {

@@ -1,8 +1,8 @@
-"""One process of the tests of both loading paths: Unsloth patches TRL for good, so each path
-needs an interpreter of its own.
+"""One process of the tests of both loading paths: Unsloth patches TRL irreversibly, so each path
+needs its own interpreter.
 
 python -m tests.gpu.cuda_run train plain|unsloth OUT python -m tests.gpu.cuda_run losses
-plain|unsloth FOLDER CASE …     (as in `grpo/0.05`: a case's name says its settings)
+plain|unsloth FOLDER CASE …     (like `grpo/0.05`: the name gives the settings)
 """
 
 import sys
@@ -50,11 +50,10 @@ def train_small(path: str, out: Path) -> None:
 
 
 def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
-    """Write the loss and the adapter's gradients of each case, for each kind of advantages, to
+    """Write each case's loss and adapter gradients, for each kind of advantages, to
     FOLDER/PATH.safetensors.
 
-    A batch is sampled by the process that finds none of its settings in FOLDER yet, and read by
-    the other one.
+    The first process to need a batch samples it into FOLDER; the other process reads it.
     """
     from safetensors.torch import save_file
 
@@ -85,7 +84,7 @@ def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
             batch = batch_of(
                 trainer, folder / f"batch-{case.partition('/')[2].replace('/', '-')}.safetensors"
             )
-            # as that of a response that could not be graded
+            # like a response that could not be graded
             batch = without([0], batch, trainer.accelerator)
             for kind, advantages in advantages_of(batch).items():
                 given = {**batch, "advantages": advantages}
@@ -98,16 +97,18 @@ def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
 
 
 def settings_of(case: str) -> GRPO:
-    """Of "dapo/0.05": the type of the loss and the weight of the KL, with all else that a loss
-    can be made of; "dapo/0.05/old" learns from responses that were sampled some updates ago."""
+    """ "dapo/0.05" gives the loss type and KL weight, with all other parts of a loss;
+    "dapo/0.05/old" trains on responses sampled some updates ago.
+    """
     loss_type, beta, *old = case.split("/")
     found = scaled(CONFIG.grpo, beta=float(beta), iterations=2 if old else 1)
-    return replace(found, **{"loss_type": loss_type})  # which mypy knows as one of four words
+    return replace(found, **{"loss_type": loss_type})  # a Literal for mypy
 
 
 def batch_of(trainer: Any, file: Path) -> dict[str, Any]:
-    """Responses to prompts of several lengths, with the log-probabilities that a loss asks for;
-    those of an older policy are as far from the present ones as clips some tokens."""
+    """Responses to prompts of several lengths, with the log-probabilities for the loss; an older
+    policy's differ enough to clip some tokens.
+    """
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -148,7 +149,7 @@ def advantages_of(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def learnt(trainer: Any, trainee: Trainee, batch: dict[str, Any]) -> dict[str, Any]:
-    """The loss of a batch, by the name of `loss`, and the gradients by those of their weights."""
+    """The loss of a batch, as `loss`, and the gradients by the names of their weights."""
     trainer.model.zero_grad()
     with trainer.compute_loss_context_manager():
         loss = trainer.compute_loss(
@@ -174,7 +175,7 @@ def trained(trainee: Trainee) -> list[tuple[str, Any]]:
 
 
 def fill_adapter(trainee: Trainee) -> None:
-    """The same non-zero adapter on both paths, by parameter name: with lora_B at zero half the
+    """Set the same nonzero adapter on both paths, by parameter name: with lora_B = 0, half of the
     gradients would be zero.
     """
     import torch

@@ -1,4 +1,4 @@
-"""On a GPU: both loading paths train, and Unsloth's loss and gradients are plain TRL's."""
+"""On a GPU: both loading paths train, and Unsloth's loss and gradients equal plain TRL's."""
 
 import importlib.util
 from pathlib import Path
@@ -17,9 +17,7 @@ CASE = "grpo/0.05"  # see `cuda_run`
 
 
 def launch(task: str, path: str, folder: Path, *cases: str) -> None:
-    """Run a task by a path, and see that it was that path; `pytest -rA` shows how much memory it
-    took.
-    """
+    """Run a task on a loading path and check that it was used; `pytest -rA` shows the memory."""
     if path == "unsloth" and importlib.util.find_spec("unsloth") is None:
         pytest.skip("Unsloth is not installed")
     log, module = folder / f"{task}-{path}.log", "tests.gpu.cuda_run"
@@ -40,7 +38,7 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     rows = metrics_rows(tmp_path)
     assert [row["step"] for row in rows] == [1, 2]
     assert all(row["failed"] == 0 and row["grad_norm"] > 0 for row in rows)
-    # Unsloth's loss tells of no entropy, which is not an entropy of 0.
+    # Unsloth's loss gives no entropy, which is not an entropy of 0.
     assert all(row["entropy"] is None if path == "unsloth" else row["entropy"] > 0 for row in rows)
     assert len((tmp_path / "rollouts.jsonl").read_text().splitlines()) == 2 * 8 * 4
     assert all(
@@ -60,8 +58,8 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Losses and gradients of both paths, with a KL, on the batch that the Unsloth path sampled
-    (it adds keys to it).
+    """Losses and gradients of both paths, with a KL term, on the Unsloth path's batch (it adds
+    keys).
     """
     from safetensors.torch import load_file
 
@@ -76,8 +74,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 
 def apart(one: dict[str, Any], other: dict[str, Any], kind: str, other_kind: str) -> float:
-    """How far the gradients of two kinds of advantages lie apart, as a share of the first's
-    size.
+    """The difference between the gradients of two kinds of advantages, relative to the first's
+    norm.
     """
     names = [
         name.removeprefix(f"{kind}/")
@@ -101,8 +99,8 @@ def apart(one: dict[str, Any], other: dict[str, Any], kind: str, other_kind: str
 
 @pytest.mark.parametrize("kind", ADVANTAGES)
 def test_unsloth_equals_plain_trl(both: dict[str, dict[str, Any]], kind: str) -> None:
-    """Within bf16. An (B, T) advantage broadcast to (B, B, T), or one column off, would change
-    them by more than that.
+    """Within bf16. A (B, T) advantage broadcast to (B, B, T), or one column off, would change them
+    more.
     """
     plain, unsloth = both["plain"], both["unsloth"]
     assert plain.keys() == unsloth.keys()

@@ -1,4 +1,4 @@
-"""On a GPU: every method trains the tiny policy for two steps with each stage that it has."""
+"""On a GPU: every method trains the tiny policy for two steps in each of its stages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""On a GPU: vLLM samples what transformers does, within bfloat16, and serves a judge."""
+"""On a GPU: vLLM's completions equal transformers' within bfloat16, and it serves a judge."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ HOW: dict[str, Any] = {"max_new_tokens": 24, "greedy": True, "logprobs": True}
 
 
 def agreement(one: Any, other: Any) -> tuple[float, float]:
-    """The share of equal answers, and over these the mean difference of log-probabilities."""
+    """The share of equal answers, and their mean difference of log-probabilities."""
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if a.token_ids == b.token_ids]
     gaps = [abs(x - y) for a, b in pairs for x, y in zip(a.logprobs, b.logprobs, strict=True)]
     share, gap = len(pairs) / len(one), sum(gaps) / len(gaps)
@@ -29,7 +29,7 @@ def agreement(one: Any, other: Any) -> tuple[float, float]:
     return share, gap
 
 
-def test_greedy_answers_are_those_of_transformers() -> None:
+def test_greedy_answers_equal_transformers() -> None:
     questions = bench("tiny").questions("validation")[:128]
     share, gap = agreement(
         generate(load_policy(SFT, engine="vllm"), questions, **HOW),
@@ -38,7 +38,7 @@ def test_greedy_answers_are_those_of_transformers() -> None:
     assert share >= 0.95 and gap < CLOSE
 
 
-def test_an_adapter_is_laid_over_its_base(tmp_path: Path) -> None:
+def test_an_adapter_is_applied(tmp_path: Path) -> None:
     run = adapter_on(SFT, tmp_path / "run", seed=1, r=4, lora_alpha=8)
     questions = bench("tiny").questions("validation")[:128]
     found = generate(load_policy(run, engine="vllm"), questions, **HOW)
@@ -49,8 +49,8 @@ def test_an_adapter_is_laid_over_its_base(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sleep", [False, True])
-def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path, sleep: bool) -> None:
-    """What vLLM sampled had the probabilities of the weights of that step, not of the start."""
+def test_grpo_trains_on_samples_of_a_colocated_vllm(tmp_path: Path, sleep: bool) -> None:
+    """Samples have the log-probabilities of the current weights, not of the initial ones."""
     policy, out = make_policy(tmp_path / "policy", heads=2), tmp_path / "run"
     words = ["-m", "tests.engines.colocated", policy, out, 3, *["sleep"] * sleep]
     log_python(tmp_path / "log", *words, timeout=540)

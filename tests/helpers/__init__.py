@@ -1,4 +1,4 @@
-"""What several test modules share."""
+"""Helpers that several test modules share."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """A row's fields but for these."""
+    """A row without these fields."""
     return {name: value for name, value in row.items() if name not in names}
 
 
@@ -48,12 +48,12 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 def modified(folder: Path) -> dict[Path, int]:
-    """When what is below a folder was last changed."""
+    """The time of the last change below a folder."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
 def refusal(result: tuple[int, str, str]) -> str:
-    """Return the one line on stderr of a command that was refused: exit code 2, no output."""
+    """Return the only line on stderr of a refused command: exit code 2, no output."""
     code, out, err = result
     assert (code, out, err.count("\n")) == (2, "", 1), result
     return err
@@ -67,7 +67,7 @@ def printed(result: tuple[int, str, str], code: int = 0) -> Any:
 
 
 def _python(arguments: tuple[object, ...], env: Mapping[str, str], more: Any) -> dict[str, Any]:
-    """Arguments for `subprocess`: Python from the project's folder, `env` added to the
+    """Arguments for `subprocess`: Python in the project's folder, with `env` added to the
     environment.
     """
     command = [sys.executable, *map(str, arguments)]
@@ -77,20 +77,20 @@ def _python(arguments: tuple[object, ...], env: Mapping[str, str], more: Any) ->
 def run_python(
     *arguments: object, env: Mapping[str, str] = {}, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python in a process of its own; `env` is added to the environment."""
+    """Run Python in a subprocess; `env` is added to the environment."""
     return subprocess.run(**_python(arguments, env, {"capture_output": True, **more}))
 
 
 def start_python(
     *arguments: object, env: Mapping[str, str] = {}, **more: Any
 ) -> subprocess.Popen[str]:
-    """Start Python in a process of its own whose stdout can be read."""
+    """Start Python in a subprocess whose stdout can be read."""
     return subprocess.Popen(**_python(arguments, env, {"stdout": subprocess.PIPE, **more}))
 
 
 def log_python(log: Path, *arguments: object, env: Mapping[str, str] = {}, timeout: float) -> str:
-    """Run Python with its output in a file, which can be read while the process hangs; return
-    the output of a process that succeeded.
+    """Run Python with its output in a file, which can be read if the process hangs; return the
+    output on success.
     """
     with log.open("w") as file:
         more = {"stdout": file, "stderr": file, "timeout": timeout}

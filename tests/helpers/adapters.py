@@ -1,4 +1,4 @@
-"""A run's folder with a random adapter that changes what its base answers."""
+"""A run's folder with a random adapter that changes the base's answers."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ def adapter_on(base: Path | str, out: Path, *, seed: int = 1, **more: Any) -> Pa
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     trained = get_peft_model(model, LoraConfig(**{**how, **more}))
     for name, weight in trained.named_parameters():
-        # a module that is trained as a whole starts as the base's
+        # a fully trained module starts as the base's
         if "lora_B" not in name and weight.requires_grad:
             weight.data += torch.randn_like(weight) / 100
     trained.peft_config["default"].base_model_name_or_path = str(base)

@@ -1,4 +1,4 @@
-"""What a process in the background does in a test."""
+"""Jobs of background processes in tests."""
 
 import os
 import time
@@ -11,7 +11,7 @@ from workbench.util.subprocess import start
 
 
 def count(folder: str) -> None:
-    """Keep the folder to oneself, and count in it until somebody stops that."""
+    """Lock the folder and count in it until stopped."""
     with lock(Path(folder)):
         for number in range(10**6):
             Path(folder, "number").write_text(str(number))
@@ -19,7 +19,7 @@ def count(folder: str) -> None:
 
 
 def train_slowly(folder: str, steps: int = 10**6, pause: float = 0.01) -> None:
-    """What a view sees of a training: the folder in use, a row of metrics a step, a summary."""
+    """Write what a view reads of a training: a lock, a row of metrics per step, a summary."""
     out, status = Path(folder), "interrupted"
     with lock(out):
         try:

@@ -1,6 +1,4 @@
-"""A local encoder that averages fixed random vectors of words: dense search by a folder's path,
-in no time.
-"""
+"""A fast local encoder for dense search that averages fixed random vectors of words."""
 
 from pathlib import Path
 
@@ -8,9 +6,7 @@ import pytest
 
 
 def make_encoder(folder: Path, width: int = 64) -> Path:
-    """Save one that knows the words w0 to w499, clown and film; its vectors have `width`
-    numbers.
-    """
+    """Save an encoder of the words w0 to w499, clown and film, with vectors of size `width`."""
     models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
     import numpy as np
     from sentence_transformers import SentenceTransformer

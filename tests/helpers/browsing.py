@@ -21,7 +21,7 @@ from workbench.retrieval import build_index
 from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
 for package, extra in (("gradio", "apps"), ("playwright", "dev")):
-    # not imported here: that takes seconds, in every process that collects the tests
+    # not imported: this takes seconds in every process that collects tests
     if find_spec(package) is None:
         pytest.skip(f"the {extra} extra is not installed", allow_module_level=True)
 
@@ -98,7 +98,7 @@ def hostile(number: int, text: str) -> Feedback:
 
 @dataclass
 class Seen:
-    """The browser's errors, dialogs and requests outside."""
+    """The browser's errors, dialogs and outside requests."""
 
     requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)

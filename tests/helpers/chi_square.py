@@ -1,4 +1,4 @@
-"""Whether samples have a distribution that is known exactly."""
+"""Compare samples with an exactly known distribution."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -8,11 +8,11 @@ from workbench.policies.generate import Sampling
 
 
 def chi_square(counts: Counter[Any], exact: Mapping[Any, float]) -> float:
-    """How many standard deviations the χ² statistic is above its mean; nothing may have been
-    drawn that `exact` leaves out.
+    """How many standard deviations the χ² statistic is above its mean; all samples must be in
+    `exact`.
 
-    The mean is the degrees of freedom, the variance twice that. Cells of fewer than 5 expected
-    samples are counted as one.
+    The mean is the degrees of freedom, the variance twice that. Cells with fewer than 5 expected
+    samples are merged.
     """
     total = counts.total()
     assert set(counts) <= set(exact) and abs(sum(exact.values()) - 1) < 1e-4
@@ -27,7 +27,7 @@ def chi_square(counts: Counter[Any], exact: Mapping[Any, float]) -> float:
 
 
 def next_probabilities(model: Any, ids: Sequence[int], how: Sampling) -> dict[int, float]:
-    """Of the tokens that can come after `ids`, by a pass without a cache and transformers' own
+    """The probabilities of the next token after `ids`, by a pass without a cache and transformers'
     processors.
     """
     import torch

@@ -1,4 +1,4 @@
-"""Rewards on tokens for trainers' tests, and how far two runs' weights lie apart."""
+"""Token rewards for tests of trainers, and differences between two runs' weights."""
 
 import signal
 from collections.abc import Sequence
@@ -11,14 +11,12 @@ from workbench.types import Event, Feedback, Grade, Response, Reward, Verdict
 
 
 def by_token(responses: Sequence[Response]) -> list[Feedback]:
-    """Pays every token by its id; one response in six or so is not scored."""
+    """Reward every token by its id; about one response in six is not scored."""
     return [_by_token(response) for response in responses]
 
 
 def all_scored(responses: Sequence[Response]) -> list[Feedback]:
-    """The same with -1 for those that are not scored, which TRL alone leaves in its
-    denominators.
-    """
+    """`by_token` with -1 for unscored responses, which only TRL keeps in its denominators."""
     return [f if f.rewards["m"].value is not None else _worst(f) for f in by_token(responses)]
 
 
@@ -49,7 +47,7 @@ def _by_token(response: Response) -> Feedback:
 
 
 def interrupting(grade: Grade, call: int) -> Grade:
-    """The same, with Ctrl-C in call number `call`."""
+    """Raise Ctrl-C in call number `call` of `grade`."""
     calls: list[int] = []
 
     def graded(responses: Sequence[Response]) -> list[Feedback]:

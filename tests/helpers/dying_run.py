@@ -1,5 +1,4 @@
-"""`workbench …` in a process that kills itself writing a row of metrics, or half of some rows of
-feedback:
+"""`workbench …` in a process that kills itself at a row of metrics or amid rows of feedback:
 
 python -m tests.helpers.dying_run ROW ARGUMENT…
 python -m tests.helpers.dying_run feedback:TIME ARGUMENT…
@@ -19,9 +18,7 @@ from workbench.types import Feedback
 
 
 def die_at(place: int) -> None:
-    """Arrange for SIGKILL in the place of the row of metrics of that number, counted from 1 over
-    all stages.
-    """
+    """Kill the process instead of writing this row of metrics, counted from 1 over all stages."""
     written = 0
     append = journal.append_json
 
@@ -36,9 +33,7 @@ def die_at(place: int) -> None:
 
 
 def die_in_feedback(time: int) -> None:
-    """Arrange for SIGKILL when rows of feedback are written for that time, counted from 1 over
-    all stages: half are there.
-    """
+    """Kill the process halfway through this write of feedback, counted from 1 over all stages."""
     written = 0
     append = Store.append
 

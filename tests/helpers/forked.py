@@ -1,9 +1,8 @@
-"""Processes of their own that have read torch, transformers and TRL when they begin: that takes
-longer than a small training.
+"""Subprocesses that start with torch, transformers and TRL imported, which saves more time than a
+small training takes.
 
-`run` does what `subprocess.run` does with `python -m MODULE`. The first call starts a process
-that reads the libraries; it forks one for each call, which may be killed at any moment like any
-other.
+`run` is like `subprocess.run` with `python -m MODULE`. The first call starts a process that imports
+the libraries and forks a child for each call; the child may be killed at any time.
 """
 
 import json
@@ -26,10 +25,9 @@ from tests.helpers import ROOT
 def run(
     module: str, *words: str, until: Path | None = None, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module with these arguments, from the project's folder, with the environment as it
-    is now.
+    """Run a module with these arguments in the project's folder, with the current environment.
 
-    It is killed by SIGKILL as soon as the file `until` is there.
+    SIGKILL ends it as soon as the file `until` exists.
     """
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
@@ -60,7 +58,7 @@ def _ask(job: str, timeout: float) -> int:
 
 @cache
 def _parent() -> subprocess.Popen[str]:
-    """The process that forks; it ends with its standard input, hence with this one."""
+    """The process that forks; it ends with its standard input, that is, with this process."""
     command = [sys.executable, "-m", "tests.helpers.forked"]
     parent = subprocess.Popen(
         command,
@@ -75,9 +73,7 @@ def _parent() -> subprocess.Popen[str]:
 
 
 def _read_libraries() -> None:
-    """What every training reads; nothing is computed, so that no thread is there to be missed by
-    a fork.
-    """
+    """Import every training's libraries, without starting a thread, which a fork would lose."""
     import peft  # noqa: F401
     import transformers.models.llama.modeling_llama
     import transformers.models.qwen2.modeling_qwen2  # noqa: F401
@@ -100,7 +96,7 @@ def _serve() -> None:
 
 
 def _become(job: dict[str, Any]) -> None:
-    """Go on as that module, to its end."""
+    """Run that module until its end."""
     for number, name, mode in (
         (0, os.devnull, os.O_RDONLY),
         (1, job["out"], os.O_WRONLY),

@@ -14,7 +14,7 @@ from workbench.util.config import scaled
 
 
 def fixed(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Completions that depend on the prompt and on its place among all processes' prompts."""
+    """Completions that depend on the prompt and its position among all processes' prompts."""
     first = trainer.accelerator.process_index * len(prompt_ids)
     return [
         [

@@ -1,5 +1,5 @@
-"""A small run as a process that may kill itself at some moment: python -m tests.helpers.grpo_run
-POLICY OUT [KIND [WHEN]].
+"""A small run as a process that can kill itself: python -m tests.helpers.grpo_run POLICY OUT [KIND
+[WHEN]].
 """
 
 import os
@@ -21,7 +21,7 @@ QUESTIONS = [
     Question(f"q{number}", f" Where is {name}", ("Rome",))
     for number, name in enumerate("Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split())
 ]
-# KL and several batches a step, so that everything a step can be made of has to be resumed.
+# A KL term and several batches per step, so that every part of a step must be resumed.
 SMALL = {"steps": 6, "learning_rate": 1e-2, "lora_r": 4, "lora_alpha": 8, "save_every": 2}
 SAMPLED = {"prompts_per_step": 4, "group_size": 4, "max_new_tokens": 6, "max_failed": 0.9}
 CONFIG = scaled(GRPO(), **SMALL, **SAMPLED, beta=0.01, micro_batch=8, generation_batch=8)
@@ -37,7 +37,7 @@ def trainee_of(policy: str, **more: Any) -> Trainee:
 
 
 def perturb(model: Any, std: float = 0.3) -> None:
-    """Move the adapter away from the reference, so that there is a KL."""
+    """Move the adapter away from the reference, for a nonzero KL."""
     for name, weight in model.named_parameters():
         if "lora_B" in name:
             weight.data.normal_(std=std)
@@ -46,7 +46,7 @@ def perturb(model: Any, std: float = 0.3) -> None:
 def make_trainer(
     config: GRPO, trainee: Trainee, recorder: RolloutRecorder, out: Path, seed: int = 1
 ) -> Any:
-    """Return the trainer of a run that asks `QUESTIONS`."""
+    """Return the trainer of a run on `QUESTIONS`."""
     from workbench.training.grpo_step import RolloutTrainer
 
     return RolloutTrainer(config, trainee, recorder, QUESTIONS, out, seed)
@@ -66,9 +66,7 @@ def batch_of(trainer: Any) -> dict[str, Any]:
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:
-    """An arbitrary verdict that varies with the text; about one response in eight cannot be
-    graded.
-    """
+    """An arbitrary verdict that depends on the text; about one response in eight fails."""
     return [_grade(response) for response in responses]
 
 
@@ -93,7 +91,7 @@ def grpo(config: GRPO, policy: str, out: Path, grade: Grade = grade) -> str:
 
 
 def kill_when(moment: str) -> None:
-    """Arrange for SIGKILL at one of four moments."""
+    """Kill the process at one of four moments."""
     import shutil
 
     from workbench.training import recorder as journal
@@ -124,9 +122,7 @@ def kill_when(moment: str) -> None:
 
 
 def train(kind: str, policy: str, out: Path) -> str:
-    """`kind`: "grpo", "again" (responses are used for two updates), "ppo", "sft" or
-    "reward_model".
-    """
+    """`kind`: "grpo", "again" (two updates per response), "ppo", "sft" or "reward_model"."""
     from tests.helpers.credit import by_token
     from tests.helpers.offline_run import EXAMPLES, JUDGED, MODELLED, TUNED
     from workbench.training.offline import train_offline

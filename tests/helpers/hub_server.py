@@ -1,6 +1,4 @@
-"""A server on loopback that speaks as much of the hub's API as it takes to make a repository and
-to send it files.
-"""
+"""A loopback server with the hub's API for creating a repository and uploading files."""
 
 import base64
 import json
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 
-# tokens: of "ada", who may write what is "ada/…", and of who may write nothing
+# tokens: of "ada", who may write "ada/…", and of a user without write access
 WRITER, READER = "hf_writer", "hf_reader"
 
 
@@ -27,7 +25,7 @@ class Shelf:
 
 @dataclass
 class Hub:
-    """What the server has, what it was asked, and whether it takes files."""
+    """The server's repositories, received requests, and whether it accepts files."""
 
     url: str = ""
     repositories: dict[str, Shelf] = field(default_factory=dict)
@@ -50,7 +48,7 @@ def serving() -> Iterator[Hub]:
 
 @contextmanager
 def logged_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """Such a server in the place of the hub, and "ada" logged in there."""
+    """Replace the hub by such a server, with "ada" logged in."""
     from huggingface_hub import constants
 
     with serving() as hub:

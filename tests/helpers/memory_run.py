@@ -36,29 +36,29 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 SYLLABLES = "ba da fa ga ka la ma na pa ra sa ta be de fe ge".split()
-# 4,096: a random model hardly ever ends
+# 4,096: a random model rarely ends
 WORDS = [f" {a}{b}{c}" for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES]
 
 
 def resident(field: str) -> int:
-    """Bytes of this process: VmRSS are those now, VmHWM the most since the last reset."""
+    """A memory field of this process in bytes: VmRSS (now) or VmHWM (peak since the last reset)."""
     found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found
     return int(found[1]) * 1024
 
 
 def grown(work: Callable[[], Any]) -> int:
-    """By how many bytes the process grows at most in this work."""
+    """The largest growth of the process in bytes during `work`."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = resident("VmRSS")
     work()
     return resident("VmHWM") - before
 
 
 def make_model(folder: Path, kind: str, sizes: Mapping[str, Any]) -> str:
-    """A random checkpoint of that type and shape; `vocab_size` is the tokenizer's."""
+    """A random checkpoint of this type and shape, with the tokenizer's vocabulary size."""
     tokenizer = byte_tokenizer(WORDS)
     model = random_model(tokenizer, kind, max_position_embeddings=1024, **sizes)
     model.save_pretrained(folder)
@@ -67,7 +67,7 @@ def make_model(folder: Path, kind: str, sizes: Mapping[str, Any]) -> str:
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:
-    """Some number, paid on the last token."""
+    """An arbitrary reward on the last token."""
 
     def paid(response: Response) -> Reward:
         value = float(sum(response.token_ids) % 5)
@@ -87,8 +87,9 @@ def trained(
     out: Path,
     steps: int = 1,
 ) -> None:
-    """Steps of a trainer on so many rows of so many tokens (of a response; of a supervised row,
-    a few more than that), its activations kept or computed `again`."""
+    """Train on `rows` rows of `tokens` tokens (of a response; a supervised row has a few more),
+    with activations stored or recomputed (`again`).
+    """
     questions = asked(rows)
     common: dict[str, Any] = {
         "lora_r": lora_r,
@@ -132,7 +133,7 @@ def asked(rows: int) -> list[Question]:
 
 
 def text_of(policy: str, tokens: int) -> str:
-    """Words of so many tokens or a little more: how a model's type splits them differs."""
+    """Words of at least this number of tokens, by the model type's tokenizer."""
     tokenizer = load_tokenizer(policy)
     size = len(tokenizer(WORDS[0] + WORDS[1])["input_ids"]) / 2
     return "".join(WORDS[: math.ceil(tokens / size)])

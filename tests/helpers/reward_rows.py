@@ -1,4 +1,4 @@
-"""Feedback rows for the tests of rewards: a word for each claim, a full stop for each sentence."""
+"""Feedback rows for tests of rewards: one word per claim, a full stop after each sentence."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ def row(
 
 
 def with_verdicts(feedback: Feedback, *verdicts: Verdict) -> Feedback:
-    """The row with these verdicts in place of those on the same targets and aspects."""
+    """Replace the verdicts on the same targets and aspects."""
     changed = {(verdict.target, verdict.aspect) for verdict in verdicts}
     kept = [
         verdict for verdict in feedback.verdicts if (verdict.target, verdict.aspect) not in changed
@@ -69,7 +69,7 @@ def with_verdicts(feedback: Feedback, *verdicts: Verdict) -> Feedback:
 
 
 def payer(reward: Callable[[Any], RewardFn], usual: Any) -> Callable[..., Reward]:
-    """What a method pays a row, with these settings or with its usual ones."""
+    """A function of a row (and settings, by default `usual`) that returns the method's reward."""
 
     def pay(feedback: Feedback, config: Any = usual) -> Reward:
         return rescore(feedback, {"it": reward(config)}).rewards["it"]
@@ -78,6 +78,6 @@ def payer(reward: Callable[[Any], RewardFn], usual: Any) -> Callable[..., Reward
 
 
 def failure(reward: Reward) -> Failure:
-    """Why the reward has no value."""
+    """The reason why the reward has no value."""
     assert reward.value is None and reward.error is not None
     return reward.error

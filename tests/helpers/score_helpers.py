@@ -1,4 +1,4 @@
-"""Rows to score, and a judge whose every reply follows from what it is asked."""
+"""Rows to score, and a judge whose replies are functions of the prompt."""
 
 import json
 import random
@@ -28,7 +28,7 @@ LABELS = {
 
 
 def world_rows(count: int, thinking: bool = False) -> list[dict[str, Any]]:
-    """Biographies of the world, true in all they say, asked for in the world's own words."""
+    """True biographies of the world, with questions in its own words."""
     world, rng = load_world(), random.Random(0)
     rows = []
     for number, question in enumerate(world.questions("test", ["biography"])[:count]):
@@ -48,9 +48,7 @@ def pick(text: str, labels: Sequence[str]) -> str:
 
 
 def reply(task: str, found: Sequence[Element]) -> str:
-    """One claim for each sentence; labels and ratings by a checksum of the text that they are
-    about.
-    """
+    """One claim per sentence; labels and ratings are checksums of the judged text."""
     told: dict[str, list[str]] = {}
     for element in found:
         told.setdefault(element.tag, []).append(element.text)
@@ -71,7 +69,7 @@ def reply(task: str, found: Sequence[Element]) -> str:
 
 
 def responses(count: int, claims: int = 4, thinking: bool = True) -> list[dict[str, Any]]:
-    """Rows for all five methods, no two with a claim in common."""
+    """Rows for all methods, without shared claims."""
     rows = []
     for number in range(count):
         said = [
@@ -97,7 +95,7 @@ def responses(count: int, claims: int = 4, thinking: bool = True) -> list[dict[s
 
 
 def write(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
-    """JSONL; a text stands for itself."""
+    """Write JSON Lines; strings are written unchanged."""
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path

@@ -9,9 +9,8 @@ from workbench.types import Cost, Failure, Prompt, Reply
 
 
 class ScriptedJudge:
-    """A judge that replies with what `answer` makes of a task and its elements, and keeps its
-    prompts by batch. A text is sent as it is, a failure is returned, any other value is sent as
-    JSON.
+    """A judge that replies with `answer(task, elements)` and keeps its prompts by batch. Strings
+    are sent as they are, failures are returned, other values are sent as JSON.
     """
 
     name = "scripted"

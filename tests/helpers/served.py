@@ -15,7 +15,7 @@ from workbench.judge import endpoint, render
 
 @contextmanager
 def serving(model: Path | str, cache: Path, *options: str) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Start the command; give its process and the object that it prints when it is ready."""
+    """Start the command; yield its process and the object that it prints when ready."""
     words = ("-m", "workbench.cli", "judge", "serve", model, "--port", 0, "--json", *options)
     places = [str(ROOT), str(cache), *filter(None, [os.environ.get("PYTHONPATH")])]
     paths = {"PYTHONPATH": os.pathsep.join(places), "XDG_CACHE_HOME": str(cache)}
@@ -38,8 +38,8 @@ def listening(url: str) -> bool:
 
 
 def check_unreadable(ready: Mapping[str, str]) -> None:
-    """Check that the tiny policy replies; it has never seen a judge's prompt, so no reply of it
-    can be read.
+    """Check that the tiny policy replies; its replies are unreadable, as it never saw a judge's
+    prompt.
     """
     judge = endpoint(ready["judge"], ready["judge_model"], max_new_tokens=16, reasks=0, retries=0)
     [reply] = judge([render("outcome", question="Who?", answers=["Ada"], response="It is Ada.")])

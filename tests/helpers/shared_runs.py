@@ -1,4 +1,4 @@
-"""What several test files use and one test run makes once, whichever of its workers comes first."""
+"""Policies and runs that one test run creates once, for several test modules and all workers."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from tests.helpers.tiny_model import make_policy
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """The folder that `make` fills, shared by all workers of a test run; nobody may change it."""
+    """The folder that `make` fills, shared by all workers of a test run; do not change it."""
     base = factory.getbasetemp()
     root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder, mark = root / f"shared-{name}", root / f"shared-{name}.done"
@@ -42,7 +42,7 @@ def grpo_run(factory: pytest.TempPathFactory) -> Path:
 
 
 def ppo_run(factory: pytest.TempPathFactory) -> Path:
-    """Two steps of PPO, of two passes each."""
+    """Two steps of PPO with two passes each."""
     import tests.helpers.grpo_run as run
     from tests.helpers.credit import by_token
     from workbench.training.ppo import train_ppo

@@ -1,4 +1,4 @@
-"""Short runs on the tiny bench: fewer questions, the stages of a method, and what training left."""
+"""Short runs on the tiny bench: fewer questions, a method's stages, and changes of the weights."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from workbench.training.stage import Stage
 
 
 def short_bench(count: int | None = None, policy: str | None = None, each: int = 1) -> Bench:
-    """The tiny bench with `count` questions of each split at most, or with every so-manyth."""
+    """The tiny bench with at most `count` questions of each split, or every `each`-th question."""
     tiny = bench("tiny").with_policy(policy)
     part = slice(None, count, each)
     return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[part])

@@ -1,6 +1,4 @@
-"""A bench of a random policy and ten questions, and TruthRL set so that a run on it takes
-seconds.
-"""
+"""A bench of a random policy and ten questions, and TruthRL settings for a run of seconds."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ GRPO: dict[str, Any] = {
 }
 GRPO |= {"max_new_tokens": 4, "lora_r": 4, "save_every": 1, "learning_rate": 1e-2}
 SMALL = scaled(TruthRL(), grpo=GRPO, prompts={"eval_samples": 1})
-# the same, in the old spelling
+# the same as overrides
 SETTINGS = [f"truthrl.{name}={value}" for name, value in {**GRPO, "eval_samples": 1}.items()]
 
 

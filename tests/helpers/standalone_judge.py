@@ -1,5 +1,5 @@
-"""Decide claims from an exported world alone, written from its README.txt: nothing of the
-package is imported.
+"""Decide claims only from an exported world, following its README.txt, without importing the
+package.
 
 Usage: python standalone_judge.py EXPORT CLAIMS.json → a JSON list with true, false or null
 (states nothing) per claim.

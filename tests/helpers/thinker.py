@@ -1,5 +1,5 @@
-r"""A 2-layer Qwen2 whose chat template opens `<think>` itself, as R1's does, and that has seen
-the form of an answer.
+r"""A 2-layer Qwen2 whose chat template opens `<think>`, like R1's, trained on the format of an
+answer.
 """
 
 import json
@@ -14,14 +14,14 @@ from workbench.methods.knowrl.config import PROMPTS
 from workbench.training.rows import encode_example
 from workbench.types import Question
 
-# R1 drops what an earlier answer thought, and begins the next one inside its thinking.
+# R1's template drops the thinking of earlier answers and opens the next one's.
 TEMPLATE = (
     "{% for message in messages %}{% set content = message['content'] %}{% if message['role'] =="
     " 'assistant' %}{% set content = content.split('</think>')[-1] %}{% endif %}{{ '<|' +"
     " message['role'] + '|>' + content }}{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{%"
     " endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|><think>\n' }}{% endif %}"
 )
-TAGS = ["<think>", "</think>", "<answer>", "</answer>"]  # tokens of their own, as R1's are
+TAGS = ["<think>", "</think>", "<answer>", "</answer>"]  # single tokens, as in R1
 MORE = [" It", " lies", " there", " city"]
 PEOPLE = "Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split()
 CITIES = ("Oslo", "Rome", "Lima")
@@ -29,7 +29,7 @@ STEPS = 75
 
 
 def make_thinker(folder: Path, seed: int = 0) -> Path:
-    """Save a random model that has seen a few answers of the form
+    """Save a random model trained on a few answers of the form
     `thought</think><answer>City</answer>`.
     """
     import torch
@@ -54,7 +54,7 @@ def make_thinker(folder: Path, seed: int = 0) -> Path:
 
 
 def _examples() -> list[tuple[Question, str]]:
-    """Answers as R1 gives them, to questions with a system prompt and without."""
+    """Answers in R1's format, to questions with and without a system prompt."""
     return [
         (
             Question(name, f" Where is {name}", system=system),
@@ -66,8 +66,8 @@ def _examples() -> list[tuple[Question, str]]:
 
 
 def hotpotqa(path: Path, each: int = 6) -> Path:
-    """A file of the authors' format with `each` questions of every split, two paragraphs to
-    each.
+    """A file in the authors' format, with `each` questions per split and two paragraphs per
+    question.
     """
     rows: dict[str, list[dict[str, Any]]] = {"rl": [], "validation": [], "test": []}
     for number in range(500):
@@ -94,8 +94,9 @@ def hotpotqa(path: Path, each: int = 6) -> Path:
 
 
 def webglm_qa(path: Path, each: int = 6) -> Path:
-    """A file of WebGLM-QA's columns, as JSON lines, with `each` questions of every split: three
-    references each, an answer that cites them, and no ids, which follow from the questions."""
+    """A JSON Lines file with WebGLM-QA's columns and `each` questions per split: three references,
+    an answer that cites them, and no ids, which are derived from the questions.
+    """
     rows = [
         {
             "question": f"Where is {name} of {city}, number {number}",

@@ -20,7 +20,7 @@ TEMPLATE = (
 
 
 def byte_tokenizer(words: list[str] = WORDS) -> Any:
-    """Every word one token, 256 byte tokens for the rest, no merges."""
+    """One token per word, 256 byte tokens for the rest, no merges."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -44,7 +44,7 @@ def byte_tokenizer(words: list[str] = WORDS) -> Any:
 
 
 def random_model(tokenizer: Any, kind: str = "llama", seed: int = 0, **sizes: Any) -> Any:
-    """A random model of two layers for this tokenizer, unless `sizes` say otherwise."""
+    """A random model for this tokenizer, of two layers by default."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -62,8 +62,7 @@ def random_model(tokenizer: Any, kind: str = "llama", seed: int = 0, **sizes: An
 def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0, heads: int = 4) -> Path:
     """Save a 2-layer random policy with its tokenizer (fp16 on disk, as shipped checkpoints are).
 
-    `sharp` multiplies the embeddings: as they are, no last hidden state could tell one token
-    from the others for sure.
+    `sharp` multiplies the output embeddings, so that the next token can be almost certain.
     """
     tokenizer = byte_tokenizer()
     model = random_model(tokenizer, seed=seed, num_attention_heads=heads)

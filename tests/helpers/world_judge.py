@@ -1,5 +1,5 @@
-"""The closed world behind an endpoint: a script of `JudgeServer` whose every claim and label is
-the world's own.
+"""The closed world behind an endpoint: a script of `JudgeServer` with the world's claims and
+labels.
 """
 
 import json
@@ -18,9 +18,9 @@ Found = Sequence[Element]
 
 
 def world_script(world: World) -> Script:
-    """Extraction by the world's grammar, verification by what the passages of the prompt state
-    of the world, checklists by what the response states. A prompt that was answered once is
-    answered at once: what is waited for is the server's delay."""
+    """Extract by the world's grammar, verify by the prompt's passages, compare checklists with the
+    response. Repeated prompts are cached, so that only the server's delay takes time.
+    """
     tasks: Mapping[str, Callable[[World, Found], Any]] = {
         "extract": _claims,
         "verify": _verdict,
@@ -35,8 +35,8 @@ def world_script(world: World) -> Script:
 
 
 def _claims(world: World, found: Found) -> dict[str, Any]:
-    """The claims of each sentence; what the grammar cannot read, or states no value, is nothing
-    that could be verified.
+    """The claims of each sentence, without unreadable claims and claims without a value, which are
+    not verifiable.
     """
     text = _one(found, "response")
     response = Response("", Question("", _one(found, "question")), text)

@@ -4,6 +4,6 @@ from workbench.world.world import World
 
 
 def names(world: World, kind: str, *tiers: str) -> list[str]:
-    """The entities of a kind in the order of the world, of these tiers or of any."""
+    """The entities of a kind in the world's order, of these tiers or of all."""
     found = [entity for entity in world.entities.values() if entity.kind == kind]
     return [entity.name for entity in found if not tiers or entity.tier in tiers]
