@@ -235,7 +235,7 @@ def _with_sentence(response: Response, extraction: Claims) -> Claims:
         return extraction
     found = [text[slice(*span)] for span in sentences(text, response.prefill)]
     if any(any(map(str.isalpha, one)) for one in found):
-        message = f"the extractor returned no sentences for a text with {len(found)}: return them"
+        message = f"the extractor returned no sentences, but the response has {len(found)}"
         return replace(extraction, error=Failure("extract", "no_sentences", message))
     return replace(extraction, sentences=((len(text) - len(text.lstrip()), len(text.rstrip())),))
 

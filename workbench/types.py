@@ -66,7 +66,7 @@ REASONS: Mapping[str, str] = {
     "instruction": "addresses the judge instead of stating something",
     "circular": "gives its subject as its own value",
     "fragment": "a single word, or a sentence that lacks its end",
-    "words": "no passage shares a word with it",
+    "words": "no passage shares a word with the claim",
 }
 
 # Remarks of the local verifier are items of a verdict's evidence, but not passages:
@@ -480,10 +480,10 @@ class Checks:
         extract: finds the claims of responses.
         verify: the checks by name: "fact", "outcome", "reasoning", "checklist" (is an item in the
             response?), "claim_checklist" (is a claim in the checklist?), "out_of_knowledge" (does
-            the policy lack the answer?); from reward models: "truth", "factuality", "general".
+            the policy lack the answer?); from reward models: "truth" (is a claim true?),
+            "factuality" (of a segment or response) and "general" (how good is the response?).
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
-        recognise: adds the judge's reference data, such as gold answers, to a question; None if the
-            judge has no reference data.
+        recognise: adds reference data, such as gold answers, to a question; None if there is none.
         write: writes outlined answers (FoRAG) from passages; None if the judge cannot do this.
     """
 

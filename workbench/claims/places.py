@@ -31,10 +31,11 @@ _TEACHING = re.compile(
 
 
 def people_of(phrase: str) -> tuple[str, str] | None:
-    """Split "a former Brazilian footballer" into ("Brazilian", "a former footballer").
+    """Split the nationality off the description of a person.
 
-    Returns None if the nationality may not belong to the person: an English teacher may teach
-    English.
+    "a former Brazilian footballer" → ("Brazilian", "a former footballer"). The result is None if
+    the description has no nationality, or if it may not be that of the person: an English teacher
+    may teach English.
     """
     match = re.fullmatch(rf"(an?|one) ((?:{_BEFORE} ){{0,3}})(.+)", phrase)
     people = match and _PEOPLE.match(match[3])

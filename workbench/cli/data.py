@@ -88,7 +88,7 @@ def data_show(
     """
     if (store is None) != (out is None) or (store is not None and source is None):
         raise WorkbenchError(
-            "to write questions with passages, give --store NAME, --out FILE and a NAME|FILE"
+            "to write questions with passages, give --store NAME, --out FILE and a data set or file"
         )
     if source is None:
         rows = [

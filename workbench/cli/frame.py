@@ -278,8 +278,9 @@ def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
     pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
     columns = {name.strip(): column.strip() for name, _, column in pairs}
     if wrong := [name for name, column in columns.items() if name not in fields or not column]:
+        problem = "has no column" if wrong[0] in fields else "is not a field"
         raise WorkbenchError(
-            f"--map {argument}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are"
+            f"--map {argument}: '{wrong[0]}' {problem}: write FIELD=COLUMN; the fields are"
             f" {', '.join(fields)}"
         )
     return columns

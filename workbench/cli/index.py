@@ -70,8 +70,8 @@ def index_build(
         card = build_index(name, source, encoder, words, root, _progress())
     if card["failed"]:
         complain(
-            f"{card['failed']} rows of {card['source']['spec']} have no page; the first is"
-            f" {card['failures'][0]}"
+            f"{card['failed']} rows of {card['source']['spec']} could not be indexed; the"
+            f" first is {card['failures'][0]}"
         )
     return show({"name": name, **card}, as_json)
 

@@ -239,9 +239,9 @@ def _complain_of_metrics(result: JsonMapping) -> None:
 def _complain_of_rows(report: JsonMapping) -> None:
     of = f"of {report['n']} rows of {report['file']}"
     if failed := report["failed"]:
-        complain(f"{failed} {of} failed: each records a failure")
+        complain(f"{failed} {of} failed: the reason is stored in each of these rows")
     if unjudged := report["excluded"]["not_judged"]:
-        complain(f"excluded: not judged: {unjudged} {of}; `workbench score` judges them")
+        complain(f"excluded, because not judged: {unjudged} {of}; `workbench score` judges them")
     if repeated := report["duplicate_ids"]:
         complain(f"{repeated} {of} repeat an earlier id; they are counted again")
     if report["steps"] > 1:

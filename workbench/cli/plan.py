@@ -55,7 +55,7 @@ def plan_command(
     show(result, as_json, _print)
     complain(result["assumed"])
     for remedy in result["remedies"]:
-        complain(f"does not fit: {remedy}")
+        complain(f"the training does not fit: {remedy}")
     # so that a script can plan before it starts a training
     return 2 if result["remedies"] else 0
 

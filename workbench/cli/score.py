@@ -222,13 +222,17 @@ def import_logged(
     out: Annotated[Path, Option(help="JSONL of feedback rows, an input of `workbench score`.")],
     as_json: Json = False,
 ) -> int:
-    """Convert completions and rewards in logs of TRL or verl to feedback rows."""
+    """Convert completions and rewards in logs of TRL or verl to feedback rows.
+
+    A feedback row is a JSON object with a response, its claims, verdicts and rewards. The rows
+    that this command writes have no claims and verdicts yet.
+    """
     summary = import_completions(kind, file, out)
     _report(file, summary)
     if without := summary.get("without_gold"):
         complain(f"{without} of {summary['rows']} rows have no gold answer in gts or answers")
     if left_out := summary["not_rewards"]:
-        complain(f"columns that are neither rewards nor of the question: {', '.join(left_out)}")
+        complain(f"columns left out, because they are not rewards: {', '.join(left_out)}")
     show(summary, as_json)
     return 3 if summary["malformed"] else 0
 
@@ -251,8 +255,8 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
     by_local = ("script", "language", "denial", "instruction", "circular", "fragment")
     if unparsed := summary.get("unparsed", 0) - sum(unjudged.get(name, 0) for name in by_local):
         complain(
-            f"not in the closed world's grammar: {unparsed} of the claims, which are labelled vague"
-            " or wrong; text about other subjects needs --judge local or a URL"
+            f"no statements about the closed world: {unparsed} of the claims, which are labelled"
+            " vague or wrong; for texts about other subjects, use --judge local or a URL"
         )
     for reason in (*by_local, "words"):
         if count := unjudged.get(reason):
@@ -260,7 +264,7 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
             complain(f"{REASONS[reason]}: {count} of the claims, which are labelled vague{hint}")
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
-        complain(f"unscored, but not failed: {summary['unscored']} of {summary['rows']} rows{why}")
+        complain(f"unscored, inputs missing: {summary['unscored']} of {summary['rows']} rows{why}")
     if summary.get("status") == "too_many_failures":
         complain(
             f"stopped: of {summary['rows']} rows, {summary['failed']} failed and"

@@ -54,7 +54,7 @@ class Rewarded:
                 if not abs(number) <= LARGEST:  # also true for NaN
                     raise WorkbenchError(
                         f"a token's {what} is {number}: it must be finite and at most {LARGEST:g};"
-                        " choose smaller settings of the method"
+                        " lower the weights of the method's reward"
                     )
 
     @property

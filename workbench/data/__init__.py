@@ -65,8 +65,8 @@ def load(
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
     if local and split not in (None, *SPLITS):
         raise WorkbenchError(
-            f"no split '{split}' in a file: choose one of {', '.join(SPLITS)}, to which its"
-            " questions are assigned by a hash of their ids"
+            f"no split '{split}' in a file: choose one of {', '.join(SPLITS)}; a hash of a"
+            " question's id decides to which split the question belongs"
         )
     name = str(name_or_file)
     records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
@@ -194,8 +194,8 @@ def _fitting(
             )
         if "question" not in mapping and "question" not in record:
             raise WorkbenchError(
-                f"{location}: --map names no column for 'question': add question=COLUMN, with one"
-                f" of {_columns(record)}"
+                f"{location}: --map names no column for 'question': add question=COLUMN, where"
+                f" COLUMN is one of {_columns(record)}"
             )
         return PLAIN if schema is None else replace(PLAIN, name=data_set(schema).name)
     source = (

@@ -48,8 +48,8 @@ def read_records(path: Path) -> Records:
         return [record for file in files for record in read_records(file)]
     if (suffix := suffix_of(path)) not in READABLE:
         raise WorkbenchError(
-            f"{path}: cannot read a '{suffix}' file: give one of {', '.join(READABLE)} (or .gz,"
-            " .bz2 of it)"
+            f"{path}: cannot read a '{suffix}' file: give one of {', '.join(READABLE)}, or one"
+            " of these with .gz or .bz2"
         )
     unit, rows = open_rows(path)
     records = []
@@ -151,7 +151,7 @@ def _whole(path: Path) -> list[JsonObject] | None:
     if isinstance(whole, Mapping):
         whole = [whole]
     if not _is_records(whole):
-        raise WorkbenchError(f"{path}: expected a list of JSON objects, or one object a line")
+        raise WorkbenchError(f"{path}: expected a list of JSON objects, or one object per line")
     return whole
 
 
@@ -268,7 +268,7 @@ def _is_quoted(path: Path) -> bool:
 def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
     """Return the row of a table as an object, or the reason as a text if the row is malformed."""
     if len(values) != len(columns):
-        return f"{len(values)} columns where the header has {len(columns)}"
+        return f"the row has {len(values)} values, but the header has {len(columns)} columns"
     try:
         "".join(values).encode()
     except UnicodeEncodeError:
@@ -321,6 +321,6 @@ def read_hub(
     except OSError as error:
         raise WorkbenchError(
             f"cannot load {name} from the hub ({repository}, split '{split}'): {error}; "
-            "without a network, name a local file of it"
+            "without a network, name a local file with the data"
         ) from error
     return [(f"{name}: row {number}", dict(row)) for number, row in enumerate(rows, start=1)]

@@ -79,7 +79,7 @@ def _rows(name: str) -> list[JsonObject]:
     path = FOLDER / f"{name}.jsonl.gz"
     if not path.exists():
         raise WorkbenchError(
-            f"no table of real facts at '{path}': work in a clone of the repository, which has it,"
-            " or give other questions with --questions"
+            f"no table of real facts at '{path}': work in a clone of the repository, which has this"
+            " table, or give other questions with --questions"
         )
     return [row for _, row in read_records(path)]

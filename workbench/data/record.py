@@ -51,7 +51,7 @@ def _texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             if isinstance(item, list | tuple):
-                raise ValueError("each item must be a text or a number, and one is a list")
+                raise ValueError(f"each item must be a text or a number, not a list: {item!r:.80}")
             yield from _texts_in(item)
     elif text := _text_in(value):
         yield text
@@ -227,7 +227,7 @@ def _texts(record: JsonMapping, name: str) -> tuple[str, ...]:
     except ValueError as error:
         raise ValueError(f'"{name}": {error}') from error
     if isinstance(value, list | tuple) and value and not texts:
-        raise ValueError(f'"{name}" has only empty texts: leave "{name}" out if there are none')
+        raise ValueError(f'"{name}" has only empty texts: fill them in, or leave out "{name}"')
     return texts
 
 

@@ -28,12 +28,18 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     """Train the tiny policy once with each reward, and print result tables and sample answers.
 
     A run takes about a minute. The runs, in `out/ternary` and `out/binary`, are trained at the same
-    time, each with half of the `threads`. Two figures are written to `out`. The same call resumes a
-    killed demo, and shows a finished demo again. If a run does not finish, the demo stops and shows
-    no results.
+    time. Two figures are written to `out`. The same call resumes a killed demo, and shows a
+    finished demo again. If a run does not finish, the demo stops and shows no results.
+
+    Args:
+        out: folder of the demo.
+        seed: seed of both runs.
+        threads: number of CPU threads; each run uses half of them.
 
     Returns:
-        Name of the reward ("ternary", "binary") -> summary of its run.
+        Name of the reward ("ternary", "binary") -> summary of its run: the content of its
+        summary.json, with `status` ("done" if it finished) and the evaluations `before` and
+        `after`. If too many responses of the ternary run failed, "binary" is missing.
 
     Raises:
         WorkbenchError: a run failed.
@@ -84,7 +90,7 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
             code = process.wait()
         if code not in (0, *INTERRUPTED):
             print(process.log.read_text(), file=sys.stderr)
-            raise WorkbenchError(f"{second} reward: {process.last_line()}")
+            raise WorkbenchError(f"the run with the {second} reward failed: {process.last_line()}")
     if summary["status"] == "too_many_failures":
         return {first: summary}  # the second run was only interrupted
     return {first: summary, second: read_json(there / "summary.json") or unfinished}

@@ -277,8 +277,8 @@ def plan(
     new = max(scale.longest, last.scored if last.at_once else 0)
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(
-            f"{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens the policy has"
-            f" positions for {max(0, positions - prompt)} more; set max_new_tokens to at most that"
+            f"{last.part}.max_new_tokens is {new}, but after a prompt of {prompt} tokens the policy"
+            f" has only {max(0, positions - prompt)} positions left: lower max_new_tokens to that"
         )
     evaluation = replace(last, part="", lora=LoRA(lora_r=0), models=0, length=prompt + new)
     evaluation = replace(evaluation, scored=new, at_once=rows, prompts=rows)

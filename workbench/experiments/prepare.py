@@ -109,8 +109,8 @@ def _check_used(default: KLCF, config: KLCF, policy: str | None) -> None:
     used = replace(default, base=config.base, prompts=kinds, prepare=prepare)
     if other := differences(asdict(used), asdict(config), "klcf."):
         raise WorkbenchError(
-            f"a preparation does not use {'; '.join(other)}: leave this out; it uses only"
-            " klcf.prepare, klcf.kinds and klcf.base"
+            f"a preparation does not use {'; '.join(other)}: leave these settings out; only"
+            " klcf.prepare, klcf.kinds and klcf.base have an effect"
         )
     if policy is not None and config.base is not None:
         raise WorkbenchError(

@@ -47,8 +47,8 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
         rating = edit.get("informativeness", old.informativeness)
         if label not in CLAIM_LABELS or rating not in (None, 1, 2, 3, 4, 5):
             raise WorkbenchError(
-                f"'{label}' with informativeness {rating} is not a verdict: the label must be"
-                f" one of {', '.join(CLAIM_LABELS)}, the informativeness 1 to 5"
+                f"the label must be one of {', '.join(CLAIM_LABELS)} (got '{label}'), and the"
+                f" informativeness 1 to 5 (got {rating})"
             )
         # the judge's remarks and its reasons for not judging the claim no longer apply
         new = Verdict(target, "fact", label, P_TRUE[label], rating, quoted(old), PERSON)

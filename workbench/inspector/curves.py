@@ -117,10 +117,17 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the training curves of runs as JSON text.
+    """Return the training curves of runs. `page_json` converts the returned object to JSON text.
 
-    Only the first 12 (`MAX_RUNS`) runs in `names` are used. A damaged run has no curves; its error
-    is in "error".
+    Only the first 12 (`MAX_RUNS`) runs in `names` are used.
+
+    Returns:
+        * "runs": the steps and values of each run
+        * "series": the curves to draw, each with its "name", "title" and "share" (is it a share?)
+        * "note", "reading": texts for a page without curves, and about runs that are still read
+        * "error": errors of damaged runs, which have no curves; missing without errors
+
+        If `names` is empty, the object has only a "note".
     """
     if not names:
         return {"note": NO_RUN}

@@ -130,7 +130,7 @@ def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
         return 404, "the inspector does not accept files"
     kinds, sizes = _header(scope, b"content-type"), _header(scope, b"content-length")
     if not same_origin or [kind.partition(";")[0] for kind in kinds] != ["application/json"]:
-        return 403, "only the inspector's own page may send this"
+        return 403, "only the inspector's own page may send this request: reload the page"
     size = sizes[0] if len(sizes) == 1 else ""
     # the size of a chunked body is unknown before it is read
     chunked = _header(scope, b"transfer-encoding")

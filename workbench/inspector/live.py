@@ -244,7 +244,7 @@ def open_answer(group: str, row: str) -> Opened:
     rows = _answers.get(group, ())
     answer = next((feedback for feedback in rows if feedback.response.id == row), None)
     if answer is None:
-        raise WorkbenchError("this answer is no longer in memory: ask again")
+        raise WorkbenchError("this answer is no longer in memory: ask the question again")
     return open_feedback(answer, rows, "live")
 
 

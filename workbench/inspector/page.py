@@ -77,7 +77,7 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
     if not folder.is_relative_to(root) or folder == root:
         raise WorkbenchError(
             f"'{run}' is not inside the runs folder '{root}': set --runs to a folder that contains"
-            " it"
+            " the run"
         )
     name = folder.relative_to(root).as_posix()
     if not len(Runs(root).rows(name)):

@@ -132,7 +132,7 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
         except OSError as error:  # a full disk, or a folder without write permission
             reason = error.strerror or type(error).__name__
             words = f"a file in the runs folder cannot be read or written ({reason})"
-            return {"error": f"{words}: fix that, and try again"}
+            return {"error": f"{words}: remove the cause, and try again"}
         # a malformed request, which the page itself does not send
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             kind = type(error).__name__

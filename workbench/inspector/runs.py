@@ -115,14 +115,11 @@ class Runs:
             # a refused name can have thousands of parts: do not walk them
             below = () if refused else (path, *path.parents)[: len(parts)]
             if refused or any(path.is_symlink() for path in below):
-                raise WorkbenchError(
-                    f"'{short}' is not below the runs folder: choose a run in its list"
-                )
+                raise WorkbenchError(f"'{short}' is not inside the runs folder: choose another run")
             file = path if _is_rows(path) else path / ROLLOUTS
             if not _is_own_file(file):
                 raise WorkbenchError(
-                    f"no run '{short}' with a {ROLLOUTS} in the runs folder: choose a run in its"
-                    " list"
+                    f"no run '{short}' with a {ROLLOUTS} in the runs folder: choose another run"
                 )
         return file
 
@@ -157,7 +154,7 @@ class Runs:
         for rows in (self.rows, self.all_rows):  # reading all rows of a large run takes long
             if (number := rows(name).numbers.get(row)) is not None:
                 return number
-        raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose a row in its list")
+        raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose another row")
 
     def row(self, name: str, number: int) -> "Series":
         """Return row `number` (from 0) of a run, with the columns of `Rows.table`.
@@ -168,7 +165,7 @@ class Runs:
         rows = self.rows(name)
         if not 0 <= number < rows.total:
             raise WorkbenchError(
-                f"run '{name}' has no row {number + 1}: choose one of 1 to {rows.total}"
+                f"run '{name}' has no row {number + 1}: choose a row from 1 to {rows.total}"
             )
         return (rows if number >= rows.missing else self.all_rows(name)).table.loc[number]
 
@@ -290,7 +287,7 @@ class Runs:
         for method, config in by_method.items():
             if not isinstance(config, dict):
                 raise WorkbenchError(
-                    f"run '{name}' is damaged: its settings of {method} are not an object: fix"
+                    f"run '{name}' is damaged: the settings of {method} are not an object: fix"
                     " config.json, or move the run's folder away"
                 )
         return by_method

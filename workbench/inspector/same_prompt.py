@@ -47,8 +47,9 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
 def same_prompt(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to compare two answers to the same prompt.
 
-    Its request has "run", "id" and "other", which are the arguments `name`, `row` and `other` of
-    `compared`. Its result is {"text": JSON text}.
+    * Request: {"run", "id", "other"}. "run" and "id" are the run and the row id of the first
+      answer. "other" selects the second answer; see `other` in `compared`.
+    * Result: {"text": the result of `compared` as JSON text}, or {"error": message}.
     """
 
     @server_function

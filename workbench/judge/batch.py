@@ -45,7 +45,7 @@ class BatchJudge:
 
     def close(self) -> None:
         """Send no more prompts and close the cache; requests in flight are not interrupted."""
-        self._stopped = Failure("judge", "stopped", "not sent, because the judge was closed before")
+        self._stopped = Failure("judge", "stopped", "prompt not sent: the judge was already closed")
         if self.cache:
             self.cache.close()
             self.cache = None
@@ -96,7 +96,7 @@ class BatchJudge:
             if cache and reply.text:
                 why = cache.put(keys[prompt], self.name, prompt.task, reply.text, reply.p)
                 if why:
-                    message = f"not sent, because replies are not stored in '{cache.file}' ({why})"
+                    message = f"prompt not sent: '{cache.file}' cannot store replies ({why})"
                     remedy = "free some space, or name another file"
                     self._stopped = Failure("judge", "cache", f"{message}: {remedy}")
             futures[prompt].set_result(reply)

@@ -178,10 +178,14 @@ class _Client:
             )
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
-        """Send prompts and call `arrived(prompt, reply)` for each reply.
+        """Send prompts and call `arrived(prompt, reply)` for each; return after the last reply.
 
-        The requests run in a new thread, because the caller may be in an event loop. An interrupt
-        of the caller cancels them and waits until their connections are closed.
+        * Thread: the requests and `arrived` run in one new thread, because the caller may be in an
+          event loop.
+        * Failures: a failed prompt gets a reply with a failure. If the server fails repeatedly, or
+          `arrived` returns a failure, all remaining prompts get this failure and are not sent.
+        * Exceptions of `arrived` are raised here. They and an interrupt of the caller cancel the
+          requests; the call then waits until their connections are closed.
         """
         loop = asyncio.new_event_loop()
         task = loop.create_task(_Batch(self).run(prompts, arrived))
@@ -207,8 +211,8 @@ class _Client:
         elif sent.get("temperature") == 0 and "temperature" in failure.message:
             self.body = {k: value for k, value in self.body.items() if k != "temperature"}
             warnings.warn(
-                f"{self.body['model']} refuses temperature 0, so its default is used: its replies"
-                " may differ between runs",
+                f"{self.body['model']} refuses temperature 0, so the model's default temperature is"
+                " used: replies may differ between runs",
                 stacklevel=2,
             )
         else:
@@ -321,7 +325,7 @@ class _Batch:
         # after a reply, one short outage may fail all requests in flight; a long reply may be cut
         patient = self.answered or failure.kind == "truncated"
         if final or self.strikes >= STRIKES + patient * self.client.concurrency:
-            message = f"not sent, because the server failed repeatedly ({failure.message})"
+            message = f"prompt not sent: earlier requests failed ({failure.message})"
             self.given_up = replace(failure, message=message, raw="")
 
 
@@ -343,7 +347,8 @@ def _parsed(answer: Answer, prompt: Prompt, constrained: bool) -> Answer:
         return answer
     whole = sum(probabilities.values())
     if constrained and whole < LEAST_MASS:
-        message = f"{prompt.task}: '{value}' only by constraint: P(a label) is {whole:.2f}"
+        message = f"{prompt.task}: the reply is the label '{value}' only because the server allows"
+        message += f" nothing else: without this limit, P(a label) is {whole:.2f}"
         error = Failure("parse", "label", message, answer.text or "")
         return replace(answer, text=None, error=error)
     return replace(answer, p=probabilities[LABELS[prompt.task][0]] / whole)

@@ -31,13 +31,13 @@ _NO_QUOTA = re.compile(
 _MESSAGE = re.compile(
     r'"(?:error|message|detail|msg)"\s*:\s*("(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))+")'
 )
-_QUOTA = ("quota", "add credit there, or name another key (--api-key-env NAME)")
+_QUOTA = ("quota", "add credit to the key's account, or name another key (--api-key-env NAME)")
 _REMEDIES = {
-    401: ("auth", "it needs an API key, or another one (--api-key-env NAME)"),
+    401: ("auth", "name a valid API key with --api-key-env NAME"),
     402: _QUOTA,
-    403: ("auth", "the key may not use this model"),
+    403: ("auth", "this API key may not use this model: name another key or model"),
     404: ("not_found", "check the address (it usually ends in /v1) and the name of the model"),
-    413: ("refused", "the prompt is too long for it"),
+    413: ("refused", "the prompt is too long for the server"),
 }
 
 
@@ -96,7 +96,7 @@ async def _read_response(
         wait = retry_after(response.headers.get("Retry-After", ""))
         return _refusal(response.status, raw, target, wait)
     if len(body) == LARGEST:
-        return _failed("broken", f"the body has {LARGEST:,} bytes or more", raw, again="reask")
+        return _failed("broken", f"the response has {LARGEST:,} bytes or more", raw, again="reask")
     return _read_completion(body, raw, prompt, server)
 
 
@@ -115,9 +115,9 @@ def _refusal(status: int, raw: str, target: str, wait: float | None) -> Answer:
     if not quota and (status in RETRIED or status >= 500):
         kind = "rate_limit" if status == 429 else "server"
         return _failed(kind, problem, raw, again="retry", wait=wait)
-    kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
+    kind, remedy = _REMEDIES.get(status, ("refused", "the server refuses this request"))
     kind, remedy = _QUOTA if quota else (kind, remedy)
-    remedy = f"it is now at {target}: give that address" if target else remedy
+    remedy = f"the server moved to {target}: give that address" if target else remedy
     return _failed(kind, f"{problem}: {remedy}"[:500], raw)
 
 
@@ -142,7 +142,7 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, server: Address) -> 
         choice = value["choices"][0]
         text, finish = server.scrub(_content(choice["message"])), choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        message = "the body is not a chat completion with a text"
+        message = "the response is not a chat completion with a text: check the judge's address"
         return _failed("broken", message, raw, again="reask")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
@@ -154,7 +154,7 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt, server: Address) -> 
     if finish == "length":
         return _failed("truncated", f"the reply was cut off: {MORE_TOKENS}", text, cost=cost)
     if not text.strip():
-        return _failed("empty", "the message is empty", raw, again="reask", cost=cost)
+        return _failed("empty", "the reply is empty", raw, again="reask", cost=cost)
     return Answer(text, cost=cost, tokens=choice.get("logprobs"))
 
 
@@ -194,7 +194,9 @@ def _unanswered(server: Address, error: Exception, timeout: float | None) -> Ans
     import aiohttp
 
     if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
-        return _failed("timeout", f"no reply within {timeout:g} s", again="retry")
+        return _failed(
+            "timeout", f"no reply within {timeout:g} s: raise the timeout", again="retry"
+        )
     # the error's text may repeat a malformed response, so secrets are masked
     url, reason = server.shown, one_line(server.scrub(str(error))) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError):
@@ -205,7 +207,7 @@ def _unanswered(server: Address, error: Exception, timeout: float | None) -> Ans
         return _failed("connection", message)
     absent = isinstance(error, aiohttp.ClientConnectorError)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        reason, absent = "it does not accept connections", True
+        reason, absent = "the server does not accept connections", True
     problem = "no connection to" if absent else "lost the connection to"
     message = f"{problem} {url} ({reason})"[:340]
     message += ": is the server running there, and is https:// or http:// right?"

@@ -22,7 +22,7 @@ from workbench.types import (
     Prompt,
     Reply,
 )
-from workbench.util.jsonl import encodable
+from workbench.util.jsonl import encodable, unique_keys
 
 # tasks whose label is a mark, and the possible marks
 MARKED, MARKS = ("coherence", "helpfulness"), ("1", "2", "3", "4", "5")
@@ -41,7 +41,7 @@ ONE_LABEL = ("verify", "outcome", "reasoning", "prefer", *MARKED)
 RATINGS = range(1, 6)
 LONGEST = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
-MORE_TOKENS = "allow it more tokens with --judge-tokens N (max_new_tokens in Python)"
+MORE_TOKENS = "allow longer replies with --judge-tokens N (max_new_tokens in Python)"
 
 Kind = TypeVar("Kind")
 
@@ -186,7 +186,7 @@ def _without_thoughts(text: str) -> str:
     if _CHANNEL.match(text):
         if final := _FINAL.search(text):
             return re.sub(r"<\|(?:return|end)\|>$", "", text[final.end() :]).strip()
-        raise _Unreadable("extra_text", f"the reply has only thoughts: {MORE_TOKENS}")
+        raise _Unreadable("extra_text", f"the reply is only the model's thinking: {MORE_TOKENS}")
     opened = _THOUGHTS.match(text)
     pattern = _TAG.format(slash="(/?)", name=opened[1] if opened else _NAME)
     tags = list(re.finditer(pattern, text, re.I))
@@ -198,7 +198,7 @@ def _without_thoughts(text: str) -> str:
         depth += -1 if tag[1] else 1
         if not depth:
             return text[tag.end() :].strip()
-    raise _Unreadable("extra_text", f"the reply has no end of its thoughts: {MORE_TOKENS}")
+    raise _Unreadable("extra_text", f"the reply ends within the model's thinking: {MORE_TOKENS}")
 
 
 def _from_json(text: str) -> object:
@@ -211,20 +211,21 @@ def _from_json(text: str) -> object:
     except ValueError as error:
         if not text.startswith("{") and "{" in text:
             raise _Unreadable(
-                "extra_text", f"the reply starts with other text: {text[:80]!r}"
+                "extra_text", f"the reply has text before its JSON object: {text[:80]!r}"
             ) from None
         raise _Unreadable("not_json", f"the reply is not JSON: {error}"[:200]) from None
     if end != len(text):
         raise _Unreadable(
-            "extra_text", f"the reply goes on after its JSON: {text[end : end + 80]!r}"
+            "extra_text", f"the reply has text after its JSON value: {text[end : end + 80]!r}"
         )
     return value
 
 
 def _pairs(pairs: list[tuple[str, object]]) -> JsonObject:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise _Unreadable("keys", "the reply has a key twice")
-    return dict(pairs)
+    try:
+        return unique_keys(pairs)
+    except ValueError as error:  # names the repeated key
+        raise _Unreadable("keys", one_line(f"{error}"[:200])) from None
 
 
 def _constant(name: str) -> NoReturn:
@@ -244,8 +245,8 @@ def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:
         names = ", ".join(shape)
         fields = _typed(value, dict, f"a JSON object with {names}")
         if set(fields) != set(shape):
-            present = ", ".join(map(repr, fields)) or "none"
-            raise _Unreadable("keys", f"the keys must be {names}, not {present}"[:200])
+            present = ", ".join(map(repr, fields)) or "no keys"
+            raise _Unreadable("keys", f"the object's keys must be {names}; found {present}"[:200])
         return {name: _shaped(fields[name], part, task, expected) for name, part in shape.items()}
     if isinstance(shape, list):
         items = _typed(value, list, "a list")
@@ -293,8 +294,8 @@ def _check_formed(outline: Outline) -> None:
     if not formed(outline):
         raise _Unreadable(
             "form",
-            "a part contains a mark of the form ([Answer], a tag or a point's number), so it cannot"
-            " be parsed again",
+            "a point or the answer contains a mark that separates the parts of a reply: [Answer], a"
+            " tag or a point's number",
         )
 
 
@@ -312,7 +313,7 @@ def _label(value: object, task: str, *_: Any) -> str:
     text = _typed(value, str, "a label, which is a string,")
     if (label := text.lower()) not in LABELS[task]:
         raise _Unreadable(
-            "label", f"no label '{clip(text[:80])}': there are {', '.join(LABELS[task])}"
+            "label", f"no label '{clip(text[:80])}': the labels are {', '.join(LABELS[task])}"
         )
     return label
 

@@ -53,7 +53,10 @@ def _load_registered() -> None:
         try:
             register(entry.load())
         except Exception as error:  # code of another package can raise anything
-            print(f"workbench: method '{entry.name}' ({entry.value}): {error}", file=sys.stderr)
+            print(
+                f"workbench: cannot load method '{entry.name}' ({entry.value}): {error}",
+                file=sys.stderr,
+            )
 
 
 _load_registered()

@@ -125,7 +125,8 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
     """
     if verdict.label is None or verdict.label not in declared:
         message = (
-            f"label {verdict.label!r} of the {verdict.target} is not one of {', '.join(declared)}"
+            f"the verdict on {verdict.target} has label {verdict.label!r}: it must be one of"
+            f" {', '.join(declared)}"
         )
         raise unscored("undeclared_label", message, str(verdict.label))
     return verdict.label
@@ -145,7 +146,7 @@ def probability(verdict: Verdict) -> float:
     if not 0 <= verdict.p <= 1:
         raise unscored(
             "not_a_probability",
-            f"p = {verdict.p} of the {verdict.target} is not in [0, 1]",
+            f"the verdict on {verdict.target} has p = {verdict.p}: it must be between 0 and 1",
             str(verdict.p),
         )
     return verdict.p
@@ -172,8 +173,8 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
     if not feedback.sentences and not feedback.claims and feedback.response.text.strip():
         raise unscored(
             "not_extracted",
-            "no claims were extracted from this response: score it again, from a row without"
-            " verdicts",
+            "no claims were extracted from this response: remove the field verdicts from its row,"
+            " and score the row again",
         )
     if flaw := _flaw(feedback):
         raise unscored("bad_claims", f"{flaw}: extract the claims again")
@@ -190,7 +191,9 @@ def _flaw(feedback: Feedback) -> str:
         return "a sentence lies outside the response"
     for claim in feedback.claims:
         if claim.sentence is not None and not 0 <= claim.sentence < count:
-            return f"claim {claim.id} names sentence {claim.sentence} of {count}"
+            return (
+                f"claim {claim.id} names sentence {claim.sentence}, but there are {count} (from 0)"
+            )
         if any(not 0 <= place <= size for place in (*(claim.span or ()), claim.end or 0)):
             return f"claim {claim.id} lies outside the response"
     return ""
@@ -215,9 +218,11 @@ def total(events: Sequence[Event]) -> float:
 
 
 def sums(events: Sequence[Event], *parts: str) -> dict[str, float]:
-    """Return the sum of the events' values for each part of the reward, such as "truth".
+    """Return a dict from part of the reward, such as "truth", to the sum of its events' values.
 
     Args:
+        events: the events of one reward. Each assigns a share of the reward to a position in the
+            response.
         parts: parts that the returned dict always contains. Without events, their sum is 0.
     """
     names = dict.fromkeys([*parts, *(event.part for event in events)])

@@ -131,7 +131,7 @@ def each_row(file: Path, read: Callable[[JsonMapping], T]) -> Iterator[T]:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise WorkbenchError(
                 f"{file}: row {number} is not a feedback row as `workbench score` writes it"
-                f" (id {stored.get('id')!r}): {error!r}"
+                f" (id {stored.get('id')!r}, {error!r}): remove the row, or score the file again"
             ) from error
 
 

@@ -174,7 +174,7 @@ def check_registered(llm: VLLM) -> None:
     """Raise a WorkbenchError if `llm` was shut down because another model was loaded."""
     if not any(engine is llm for engine in _engines):
         raise WorkbenchError(
-            "vLLM holds one model per process, and another one was loaded after this policy: load"
+            "vLLM holds one model per process, and another model was loaded after this policy: load"
             " the policy again"
         )
 

@@ -314,7 +314,7 @@ class _State:
         self._counts[kind] = self[kind] + 1
         if kind == "failed":
             if isinstance(page, Page):
-                page = f"the id '{page.id[:80]}' is that of an earlier page with another text"
+                page = f"an earlier page with another text has the id '{page.id[:80]}' too"
             self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?)", (number, page))
         return page if kind == "pages" and isinstance(page, Page) else None
 
@@ -330,7 +330,13 @@ class _State:
         return "pages"
 
     def commit(self, row: int, passages: int, seconds: float) -> None:
-        """Store the last row's number and all counts; `passages` is the number of new passages."""
+        """Store the progress of the build on disk; a resumed build continues after this point.
+
+        Args:
+            row: number of the last row that was read from the source.
+            passages: number of passages that were added since the last commit.
+            seconds: time since the last commit.
+        """
         self._counts |= {"row": row, "passages": self["passages"] + passages}
         self._counts["milliseconds"] = self["milliseconds"] + round(1000 * seconds)
         self._db.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self._counts.items())

@@ -107,7 +107,7 @@ def _names(columns: Iterable[str]) -> str:
 def _check_columns(spec: str, columns: Sequence[str] | None) -> None:
     if columns is not None and "text" not in columns:
         raise WorkbenchError(
-            f"{spec}: its columns are {_names(columns)}; expected {EXPECTED}: rename them"
+            f"{spec}: its columns are {_names(columns)}; expected {EXPECTED}: rename the columns"
         )
 
 

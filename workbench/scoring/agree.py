@@ -24,9 +24,9 @@ LEFT_OUT = (
 def agreement(first: Path, second: Path) -> JsonObject:
     """Compare the labels in two feedback files, or folders of runs, and return their agreement.
 
-    Two rows are compared if both are judged, their ids are equal, and their responses are equal
-    except for white space. Claims are compared if their texts are equal. The first file is the
-    reference for precision and recall.
+    A row of `first` is compared with the row of `second` that has the same id, if both are judged
+    and their responses are equal except for white space. In these two rows, claims with equal texts
+    are compared. `first` is the reference for precision and recall.
 
     Returns:
         `rows`: number of compared rows.

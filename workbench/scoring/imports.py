@@ -47,7 +47,8 @@ _REWARD = re.compile("(?i)reward|score|penalty|bonus|acc|correct|match|format")
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     """Convert a trainer's logged completions to feedback rows in `out`; return counts.
 
-    The rows have no verdicts yet. These logs are read:
+    A feedback row is a `Feedback` as JSON: a response with its rewards, here without verdicts.
+    These logs are read:
 
     * TRL (`log_completions`): the columns prompt and completion. With `logging_steps` above 1, TRL
       logs only the last batch of each interval.
@@ -73,9 +74,8 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
             exists or has another suffix.
     """
     if out.suffix != ".jsonl" or out.exists():
-        raise WorkbenchError(
-            f"'{out}' exists, or does not end in .jsonl: name a new .jsonl file with --out FILE"
-        )
+        problem = "exists" if out.exists() else "does not end in .jsonl"
+        raise WorkbenchError(f"'{out}' {problem}: name a new .jsonl file with --out FILE")
     problems: list[JsonObject] = []
     files = _files(path)
     numbers, others = _numbers(kind, files)
@@ -187,7 +187,7 @@ def _response(kind: str, row: JsonMapping) -> Response:
                 f'"{name}" is neither a text nor a conversation with a message of the {role}'
             )
         columns = ", ".join(list(row)[:8]) or "nothing"
-        raise ValueError(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
+        raise ValueError(f'no "{name}"; the row has {columns}')
     step = whole_number(row, "step")
     gold = row.get("gts")
     fields = FIELDS if gold is None else FIELDS[2:]
@@ -206,6 +206,6 @@ def _reward(value: Any) -> Reward:
     number = _cell_number(value)
     if number is None:  # TRL writes NaN where a reward function gave None
         return Reward(
-            None, error=Failure("reward", "not_logged", "the trainer logged no number here")
+            None, error=Failure("reward", "not_logged", "no number logged for this reward")
         )
     return Reward(number, {"logged": number}, (Event("logged", number),))

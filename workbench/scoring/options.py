@@ -96,8 +96,8 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     for option, file in (("--out", out), ("--in", source), ("--passages", passages)):
         yield (
             file and file.resolve() in sidecars,
-            f"{option} {file}: a file of this name is written to the folder of --out; name another"
-            " file, or an --out in another folder",
+            f"{option} {file}: the command writes a file of this name to the folder of --out; name"
+            " another file, or an --out in another folder",
         )
     yield (
         remote and not options.url.startswith(("http://", "https://")),
@@ -105,7 +105,7 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     )
     yield (
         remote and not options.model,
-        f"--judge {url} needs the name of a model: --judge-model NAME",
+        f"--judge {url} needs the name of a model: add --judge-model NAME",
     )
     for option, value in (
         ("--judge-model", options.model),
@@ -116,11 +116,11 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     ):
         yield (
             value and not remote,
-            f"{option} needs an endpoint: name one with --judge URL, or leave it out",
+            f"{option} needs an endpoint: name one with --judge URL, or leave out {option}",
         )
     yield (
         options.verifier and options.judge not in (None, "local") and not options.local_first,
-        "--verifier is a model for --judge local: leave out --judge, or the verifier",
+        "--verifier is a model for --judge local: leave out --judge or --verifier",
     )
     yield (
         passages and options.store,

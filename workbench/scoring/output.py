@@ -15,7 +15,7 @@ from workbench.util.failures import failed, failures, lacking, unjudged
 from workbench.util.jsonl import encode, iter_rows, repair, replace_rows, write_json
 
 MAX_FAILED_ROWS = 100  # failed rows that are listed with their reason
-REMEDY = "name another --out, or replace it with --overwrite"
+REMEDY = "name another --out, or replace the file with --overwrite"
 
 
 def settings_path(out: Path) -> Path:
@@ -38,7 +38,7 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
             file.unlink(missing_ok=True)
     elif out.exists() and stored is None and out.stat().st_size:
         raise WorkbenchError(
-            f"'{out}' was not written by `workbench score`, or its settings are missing: {REMEDY}"
+            f"'{out}' exists, but its settings '{path.name}' are missing or damaged: {REMEDY}"
         )
     elif out.exists() and stored is not None and (different := changes(stored, current)):
         raise WorkbenchError(

@@ -263,7 +263,7 @@ def tokenizer(name: str | None) -> Tokenize | None:
         reason = str(error).partition("\n")[0]
         raise WorkbenchError(
             f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or"
-            " words"
+            " write words"
         ) from error
     encode(loaded, "a")  # raises for a tokenizer without offsets, before any row is read
     return lambda text: (*encode(loaded, text), "encoded")

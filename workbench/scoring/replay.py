@@ -4,6 +4,7 @@
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
@@ -104,12 +105,12 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
         Malformed: a field is missing or has a value of another type.
     """
     if not _is_object(raw):
-        raise Malformed(f"{what} is not an object")
+        raise Malformed(f"{what} must be a JSON object (got {raw!r:.80})")
     values: JsonObject = {}
     for name, expected, is_valid in _CHECKS[kind]:
         if (value := raw.get(name)) is not None:
             if not is_valid(value):
-                raise Malformed(f'"{name}" of {what} is not {expected}')
+                raise Malformed(f'"{name}" of {what} must be {expected} (got {value!r:.80})')
             values[name] = tuple(value) if isinstance(value, list) else value
     if kind is Reward:
         values.setdefault("value", None)  # not scored
@@ -118,8 +119,8 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
     try:
         return kind(**values)
     except TypeError as error:
-        names = " ".join(name for name, *_ in _CHECKS[kind])
-        raise Malformed(f"{what} lacks a required field; its fields are {names}") from error
+        missing = str(error).partition(": ")[2]  # "missing 1 required positional argument: 'id'"
+        raise Malformed(f"{what} lacks {missing} (required)") from error
 
 
 def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
@@ -139,7 +140,9 @@ def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
     first: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
         if verdict.target.startswith("claim:") and verdict.target not in targets:
-            raise Malformed(f"a verdict is on '{verdict.target}', which is not among the claims")
+            raise Malformed(
+                f"a verdict has the target '{verdict.target}', but there is no such claim"
+            )
         earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
         if earlier is verdict:
             continue
@@ -148,8 +151,8 @@ def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
             before, value = getattr(earlier, name), getattr(verdict, name)
             if before != value:
                 raise Malformed(
-                    f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other:"
-                    f" {name} {before} and {value}"
+                    f"two verdicts on '{verdict.target}' (aspect {verdict.aspect}) differ: {name}"
+                    f" {before} and {value}; remove one of the verdicts"
                 )
     cost = _read(Cost, row.get("cost") or {}, '"cost"')
     error = row.get("error") and _read(Failure, row["error"], '"error"')
@@ -192,7 +195,7 @@ def _flat_claims(value: Any) -> Iterator[JsonObject]:
         elif texts and texts[0].strip():
             yield {**claim, "text": texts[0]}
         else:
-            raise Malformed(f'a claim has no "text": {value!r:.80}')
+            raise Malformed(f'a claim has no "text" ({value!r:.80}): add it, or remove the claim')
 
 
 def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
@@ -227,7 +230,7 @@ def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
 def _list(row: JsonMapping, name: str) -> Sequence[Any]:
     value = row.get(name) or ()
     if not _is_list(value):
-        raise Malformed(f'"{name}" is not a list')
+        raise Malformed(f'"{name}" must be a list (got {value!r:.80})')
     return value
 
 
@@ -240,23 +243,32 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
     for number, raw in enumerate(_list(row, "claims")):
         numbered = _is_object(raw) and raw.get("id") is None
         claims.append(_read(Claim, {**raw, "id": number} if numbered else raw, "a claim"))
-    if len({claim.id for claim in claims}) < len(claims):
-        raise Malformed("two claims have the same id")
+    for number, count in Counter(claim.id for claim in claims).most_common(1):
+        if count > 1:
+            raise Malformed(f"{count} claims have the id {number}: give each claim its own id")
     size, has_sentences = len(response.text), "sentences" in row
     spans: Spans | None = None
     if has_sentences:
         try:
             spans = spans_of(row["sentences"], response)
         except (TypeError, ValueError) as error:
-            raise Malformed('"sentences" is not a list of spans in the response') from error
+            raise Malformed(
+                '"sentences" must be a list of [start, end] positions in the response'
+            ) from error
     elif split:
         spans = sentences(response.text, response.prefill)
     for claim in claims:
         if claim.sentence is not None and not 0 <= claim.sentence < len(spans or ()):
-            raise Malformed(f"a claim has the sentence {claim.sentence}, which does not exist")
+            raise Malformed(
+                f"claim {claim.id} has sentence {claim.sentence}, but the number of sentences is"
+                f" {len(spans or ())} (the first is 0)"
+            )
         start, stop = claim.span or (0, 0)
         if not (0 <= start <= stop <= size and 0 <= (claim.end or 0) <= size):
-            raise Malformed("a claim has a span outside the response")
+            raise Malformed(
+                f"claim {claim.id} has span {claim.span} and end {claim.end}: positions must be in"
+                f" order, and within the {size} characters of the response"
+            )
     if spans is None or has_sentences or all(claim.span for claim in claims):
         return spans or (), tuple(claims)
     # "body" may only be the default section, so the claim's position decides
@@ -282,7 +294,7 @@ def spans_of(value: Any, response: Response) -> Spans:
 
 def _verdict(raw: Any) -> Verdict:
     if not _is_object(raw) or not isinstance(raw.get("target"), str):
-        raise Malformed('a verdict has no "target"')
+        raise Malformed('a verdict has no "target": add one, such as "claim:0" or "outcome"')
     target = raw["target"]
     if not raw.get("aspect"):
         raw = {**raw, "aspect": DEFAULT_ASPECTS.get(target.partition(":")[0], target)}
@@ -290,7 +302,8 @@ def _verdict(raw: Any) -> Verdict:
     labels = ASPECTS.get(verdict.aspect)
     if labels and verdict.label not in (*labels, None):
         raise Malformed(
-            f"'{verdict.label}' of '{target}' is not a label: write one of {', '.join(labels)}"
+            f"the verdict on '{target}' has the label '{verdict.label}': write one of"
+            f" {', '.join(labels)}"
         )
     return verdict
 
@@ -299,7 +312,7 @@ def rewards_of(row: JsonMapping) -> dict[str, Reward]:
     """Return the rewards that a stored row contains, by method."""
     by_method = row.get("rewards") or {}
     if not _is_object(by_method):
-        raise Malformed('"rewards" is not an object of rewards by method')
+        raise Malformed('"rewards" must be an object {METHOD: reward}')
     rewards = {}
     for name, raw in by_method.items():
         if raw is None:

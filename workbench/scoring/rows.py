@@ -128,7 +128,7 @@ class Reader:
                 if item.response.id in survey.ids:
                     survey.duplicates += 1
                     raise Malformed(
-                        f"an earlier row has the id '{item.response.id}' too: give each row its own"
+                        f"an earlier row has the id '{item.response.id}' too: make the ids unique"
                     )
             except Malformed as problem:
                 survey.malformed += 1
@@ -193,14 +193,17 @@ def parse(
     except (ValueError, RecursionError) as problem:
         name = f"id '{row['id']}': " if "id" in row else ""
         deep = isinstance(problem, RecursionError)
-        raise Malformed(f"{name}{'nested too deeply' if deep else problem}") from problem
+        raise Malformed(f"{name}{'the row is nested too deeply' if deep else problem}") from problem
 
 
 def _item(
     row: JsonMapping, questions: Mapping[str, Question], tokenize: Tokenize | None, split: bool
 ) -> Item:
     if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
-        raise Malformed(f'"schema" is {row["schema"]!r}; this version reads {SCHEMA}')
+        raise Malformed(
+            f'"schema" is {row["schema"]!r}, but this version of the workbench reads {SCHEMA}:'
+            " score the responses again"
+        )
     response = _with_tokens(_response(row, questions), row, tokenize, split)
     verdicts = row.get("verdicts")
     if verdicts is None:
@@ -227,7 +230,7 @@ def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
         missing = "response" not in row
         raise Malformed(_missing(row, "response") if missing else '"response" is not a text')
     if finish not in ("stop", "length"):
-        raise Malformed('"finish" is neither "stop" nor "length"')
+        raise Malformed(f'"finish" must be "stop" or "length" (got {finish!r:.80})')
     return Response(
         identity,
         question,
@@ -248,7 +251,7 @@ def row_id(row: JsonMapping) -> str:
 
 def _missing(row: JsonMapping, name: str) -> str:
     columns = ", ".join(list(row)[:8]) or "nothing"
-    return f'no "{name}"; the row has {columns}: name its column with --map {name}=COLUMN'
+    return f'no "{name}"; the row has {columns}: name the right column with --map {name}=COLUMN'
 
 
 def _text(row: JsonMapping, name: str) -> str:
@@ -256,7 +259,7 @@ def _text(row: JsonMapping, name: str) -> str:
     if isinstance(value, float) and value.is_integer():  # tables with gaps store it as a float
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise Malformed(f'"{name}" is not a text or a whole number')
+        raise Malformed(f'"{name}" must be a text or a whole number (got {value!r:.80})')
     return str(value)
 
 

@@ -153,8 +153,8 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
     no_passages = survey.without_passages == survey.judged and search is None and world is None
     if no_passages and "fact" in made.needed and "single_pass" not in made.needed:
         raise WorkbenchError(
-            'claims are verified against passages, and there are none: give the rows "passages", or'
-            " name --passages FILE or --store NAME"
+            'claims are verified against passages, but the rows have no "passages": add them to the'
+            " rows, or name --passages FILE or --store NAME"
         )
     settings = _settings(options, served, True)
     return Job(options, reader, survey, made, settings, judge)

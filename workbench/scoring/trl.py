@@ -221,8 +221,10 @@ def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str
     kinds = {v.error.kind for feedback in feedbacks for v in feedback.verdicts if v.error}
     missing = [names for kind, names in INPUTS.items() if kind in kinds]
     absent = [names for names in missing if not any(name in columns for name in names)]
-    given = ", ".join(name for name in columns if name not in TRAINERS) or "none"
-    return "".join(f" (no column {' or '.join(names)}; there are {given})" for names in absent)
+    given = ", ".join(name for name in columns if name not in TRAINERS) or "no others"
+    return "".join(
+        f" (no column {' or '.join(names)}; the data set has {given})" for names in absent
+    )
 
 
 def _lacks_input(feedback: Feedback, name: str, columns: JsonMapping) -> bool:

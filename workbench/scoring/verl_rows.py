@@ -80,7 +80,7 @@ def grader_of(kwargs: JsonMapping) -> Grader:
     """
     if unknown := [name for name in kwargs if name not in SETTINGS]:
         raise WorkbenchError(
-            f"reward.reward_kwargs has no '{unknown[0]}': it takes {', '.join(SETTINGS)}"
+            f"reward.reward_kwargs has no '{unknown[0]}': the keys are {', '.join(SETTINGS)}"
         )
     if missing := [name for name in SETTINGS[:2] if not kwargs.get(name)]:
         raise WorkbenchError(
@@ -96,7 +96,8 @@ def _judge(judge: object) -> str | Checks:
         options = {name: judge.get(name) for name in names}
         if unknown := [name for name in judge if name not in options]:
             raise WorkbenchError(
-                f"reward.reward_kwargs.judge has no '{unknown[0]}': it takes {', '.join(options)}"
+                f"reward.reward_kwargs.judge has no '{unknown[0]}': the keys are"
+                f" {', '.join(options)}"
             )
         if server := llm_judge(**options):
             return server.checks()
@@ -153,8 +154,8 @@ def estimate(
 ) -> "torch.Tensor":
     """Return the advantages (B, T) of a verl batch, by an estimator of `workbench.credit`.
 
-    A row with a NaN is a response that could not be scored. It does not count in its group, and its
-    advantages are 0. Another row whose mask is 0 everywhere is padding, and is ignored.
+    Rows of two kinds do not count in their group, and their advantages are 0: responses that could
+    not be scored (a reward is NaN), and padding (the mask is 0 everywhere, and no reward is NaN).
 
     Args:
         name: name of the estimator, one of `NAMES`, such as "group".

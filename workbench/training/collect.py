@@ -74,7 +74,13 @@ def collect(
         **vars(how),
         "chunk": chunk,
     }
-    keep_identity(out, IDENTITY, identity, "other samples", began=(out / ROLLOUTS).exists())
+    keep_identity(
+        out,
+        IDENTITY,
+        identity,
+        "samples of another policy, other questions or other settings",
+        began=(out / ROLLOUTS).exists(),
+    )
     chunks = split_batches(questions, chunk)
     done = _complete_chunks(out, [len(part) * how.samples for part in chunks])
     if done < len(chunks):

@@ -133,8 +133,8 @@ def check_unsharded() -> None:
     for variable, name in variables.items():
         if os.environ.get(variable, "").lower() in ("true", "1"):
             raise WorkbenchError(
-                f"the launcher uses {name}, which shards the model; this trainer needs all of it"
-                " in every process: save the ddp.yaml of docs/scaling.md and launch with"
+                f"the launcher uses {name}, which shards the model; this trainer needs the whole"
+                " model in every process: save the ddp.yaml of docs/scaling.md and launch with"
                 " --config_file ddp.yaml, or use `workbench.trl_reward` in your own script"
             )
 

@@ -105,7 +105,8 @@ def check(config: GRPO) -> None:
         )
     if config.importance_sampling == "trajectory" and 1 + high >= MAX_TRAJECTORY_RATIO:
         raise WorkbenchError(
-            f"clip or clip_high is {high}: with importance_sampling=trajectory it must be below"
+            f"{'clip_high' if config.clip_high else 'clip'} is {high}: with"
+            " importance_sampling=trajectory it must be below"
             f" {MAX_TRAJECTORY_RATIO - 1:g}, because ratios are bounded by"
             f" {MAX_TRAJECTORY_RATIO:g}"
         )
@@ -147,14 +148,14 @@ def check_colocate(config: GRPO) -> None:
         )
     if config.lora.load_in_4bit:
         raise WorkbenchError(
-            "load_in_4bit is true: colocated vLLM reads the weights from memory, which does not"
-            " work for weights in 4 bits: leave it false, or use vllm=none"
+            "load_in_4bit is true, but vllm=colocate cannot read weights in 4 bits: set"
+            " load_in_4bit=false or vllm=none"
         )
     # importance weights compare vLLM's probabilities with those of the trained model
     if config.sampling.top_p < 1:
         raise WorkbenchError(
-            f"top_p is {config.sampling.top_p}: with vllm=colocate the importance weights would"
-            " treat the tokens that top_p removes as an error of vLLM: use top_p=1, or vllm=none"
+            f"top_p is {config.sampling.top_p}, but with vllm=colocate it must be 1, because vLLM's"
+            " probabilities are compared with those of the trained model: set top_p=1 or vllm=none"
         )
     import torch
 

@@ -157,7 +157,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         # advantages are computed over successive rows, which must answer one question
         if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
             raise RuntimeError(
-                f"TRL must repeat each question {size} times in a row, not: {numbers}"
+                f"TRL did not repeat each question {size} times in a row ({numbers}): install the"
+                " version of trl in pyproject.toml"
             )
         questions = [self.questions[index] for index in numbers]
         # for all processes together, because a group may be split between two processes
@@ -316,8 +317,8 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         loss = super().training_step(*args, **kwargs)
         if self.plain and not self.loss_called:
             raise WorkbenchError(
-                "TRL's trainer was patched in this process, as Unsloth does, and computes another"
-                " loss: train in a process that does not import the patching library"
+                "TRL's trainer computes another loss, because a library such as Unsloth patched TRL"
+                " in this process: train in a process that does not import this library"
             )
         return loss
 

@@ -59,7 +59,7 @@ def import_unsloth_first() -> bool:
     if not has_gpu() and not on_cpu:
         return False
     if "trl" in sys.modules and "unsloth" not in sys.modules:
-        print("unsloth: not used, TRL was imported before it", file=sys.stderr)
+        print("unsloth: not used, because TRL was imported before Unsloth", file=sys.stderr)
         return False
     os.environ.setdefault("UNSLOTH_DISABLE_STATISTICS", "1")  # its statistics are a download
     # its generated sources otherwise go to the working directory
@@ -139,8 +139,8 @@ def load_trainee(
 
     if unsloth and not usable:
         raise RuntimeError(
-            "Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL"
-            " is used"
+            "unsloth is True, but Unsloth cannot run here: it needs a CUDA device, and must be"
+            " installed (`pip install unsloth`) and imported before TRL; or set unsloth to None"
         )
     if usable and has_gpu():
         trainee = _load_unsloth(policy, adapter, seed, max_length)
@@ -339,7 +339,10 @@ def patch_trl() -> None:
         if not getattr(trl, name).__name__.startswith("Unsloth"):
             _patch_trl_rl_trainers(f"{kind.lower()}_trainer")
         if not getattr(trl, name).__name__.startswith("Unsloth"):
-            raise RuntimeError(f"Unsloth did not replace TRL's {name}")
+            raise RuntimeError(
+                f"Unsloth did not replace TRL's {name}: install the versions of trl and unsloth in"
+                " pyproject.toml, or uninstall unsloth"
+            )
 
 
 def with_unsloth_methods(model: "PeftModel") -> "PeftModel":

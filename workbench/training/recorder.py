@@ -268,7 +268,10 @@ def reward_of(feedback: Feedback, method: str) -> float | None:
 
 
 def error_of(feedback: Feedback, method: str) -> Failure | None:
-    """Return the stored failure that explains why a response has no reward, or None."""
+    """Return the failure because of which a response has no reward of `method`.
+
+    The result is None if the response has this reward, or if no failure is stored.
+    """
     reward = feedback.rewards.get(method)
     return feedback.error or (reward.error if reward else None)
 

@@ -62,15 +62,15 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
     """Raise a WorkbenchError if there are no rows, or if a row has invalid segments or targets."""
     if not rows:
         raise WorkbenchError(
-            "no rows to train a reward model on: give more questions or samples, or see card.json"
-            " for why samples were dropped"
+            "no rows to train a reward model on: give more questions or samples; card.json says"
+            " why samples were dropped"
         )
     for row in rows:
         where = f"the row of question '{row.question.id}'"
-        if not row.segments or any(not 0 <= s.start < s.end <= len(row.text) for s in row.segments):
-            raise WorkbenchError(
-                f"{where} has no segments, or a segment outside its text: remove the row"
-            )
+        if not row.segments:
+            raise WorkbenchError(f"{where} has no segments: remove the row")
+        if any(not 0 <= s.start < s.end <= len(row.text) for s in row.segments):
+            raise WorkbenchError(f"{where} has a segment outside the response: remove the row")
         if any(not 0 <= s.target <= 1 for s in row.segments):
             raise WorkbenchError(
                 f"{where} has a target that is not between 0 and 1: correct the target"

@@ -149,8 +149,8 @@ def check_rows(rows: Sequence[Example | Pair]) -> None:
     """
     if not rows:
         raise WorkbenchError(
-            "no rows to train on: give more questions or samples, or see card.json for why all"
-            " samples were dropped"
+            "no rows to train on: give more questions or samples; card.json says why samples"
+            " were dropped"
         )
     for row in rows:
         fault = ""

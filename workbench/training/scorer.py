@@ -250,8 +250,8 @@ def load_reward_model(folder: Path | str) -> Scorer:
     policy = str(in_run) if in_run.is_dir() else card["policy"]
     if card["policy_hash"] and policy_hash(policy) not in (None, card["policy_hash"]):
         raise WorkbenchError(
-            f"the reward model '{folder}' was trained from another model than '{policy}' is now:"
-            " copy its run again, or train it again"
+            f"'{policy}' differs from the model that the reward model '{folder}' was trained from:"
+            " restore that model, or train the reward model again"
         )
     lora = {name: card[name] for name in ("lora_r", "lora_alpha")}
     trainee = load_trainee(policy, **lora, seed=0, unsloth=False)
@@ -260,8 +260,8 @@ def load_reward_model(folder: Path | str) -> Scorer:
         result = set_peft_model_state_dict(trainee.model, load_file(folder / ADAPTER))
         if result.unexpected_keys:
             raise WorkbenchError(
-                f"the adapter of '{folder}' was trained on another model than '{policy}': name"
-                " that model"
+                f"the adapter of '{folder}' was trained on another model than '{policy}':"
+                " copy the folder from its run again"
             )
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)
@@ -304,7 +304,7 @@ def _card(folder: Path) -> JsonObject:
     card = read_json(folder / CARD) if folder.is_dir() else None
     if card is None or not all((folder / name).is_file() for name in (HEAD, ADAPTER)):
         raise WorkbenchError(
-            f"'{folder}' is not a reward model: name the folder '{MODEL}' of its training"
+            f"'{folder}' is not a reward model: name the folder '{MODEL}' that its training wrote"
         )
     if not (
         all(isinstance(card.get(name), int) for name in ("lora_r", "lora_alpha", "max_length"))

@@ -87,7 +87,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Passes:
-    """Settings of SFT, DPO and reward-model training: number of steps, batch sizes, row length."""
+    """Settings of SFT, DPO and reward models: steps, batch sizes, and maximum tokens of a row."""
 
     steps: int | None = setting(
         None, "training steps, one batch each; none: as many as `epochs` need", least=1

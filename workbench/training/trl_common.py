@@ -113,8 +113,8 @@ def finish_trainer(trainer: Trainer, arguments: Mapping[str, object]) -> None:
     ]
     if changed:
         raise WorkbenchError(
-            f"the trainer changed its arguments ({'; '.join(changed)}): use these values, or train"
-            " where Unsloth is not installed"
+            f"the trainer of TRL or Unsloth changed its arguments ({'; '.join(changed)}): set the"
+            " changed values yourself, or train where Unsloth is not installed"
         )
     trainer.remove_callback(PrinterCallback)
     # TRL copies the new adapter to a second adapter, "ref", as the reference model. A new adapter

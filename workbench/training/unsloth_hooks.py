@@ -65,12 +65,13 @@ def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
         return unsloth
     if unsloth:
         raise WorkbenchError(
-            f"Unsloth's trainer lacks {used}: leave unsloth out, or these settings"
+            f"unsloth is True, but Unsloth's trainer does not support {used}: set unsloth to None,"
+            " or leave these settings out"
         )
     if "unsloth" in sys.modules:
         raise WorkbenchError(
-            f"Unsloth was imported in this process, and its trainer lacks {used}: train in a"
-            " separate process, or leave these settings out"
+            f"Unsloth was imported in this process, and its trainer does not support {used}: train"
+            " in a process without Unsloth, or leave these settings out"
         )
     return False
 

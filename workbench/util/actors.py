@@ -135,8 +135,8 @@ def _connect(actors: Actors) -> None:
         ray.init(log_to_driver=False, logging_level="error", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise WorkbenchError(
-            f"cannot start Ray or join its cluster at {actors.address} ({error_line(error)}):"
-            " read Ray's logs, or leave --actors out to work in this process"
+            f"cannot {'join Ray at ' + actors.address if actors.address else 'start Ray'}"
+            f" ({error_line(error)}): read Ray's logs, or leave --actors out to use this process"
         ) from error
     if threading.current_thread() is threading.main_thread():
         # Ray's handler would end the process in the middle of a row

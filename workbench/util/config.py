@@ -164,8 +164,9 @@ def put(config: Config, path: str, value: object) -> Config:
 def scaled(config: Config, **changes: Any) -> Config:
     """Return a copy of `config` with changed fields: `scaled(config, steps=8, grpo={"beta": 0.0})`.
 
-    Names may be short, as for `--set` (see `find`). A mapping changes some fields of a part. A
-    config replaces the whole part.
+    A name without its part, such as `learning_rate`, means all fields that `find` returns for it.
+    If a part of the config is given as a mapping, as `grpo` above, the fields in the mapping are
+    changed. If it is given as a config, such as `grpo=GRPO()`, the whole part is replaced.
 
     Raises:
         AssertionError: a name matches no field.
@@ -261,7 +262,7 @@ def check_values(config: DataclassInstance) -> None:
         if isinstance(value, int | float):
             if value and not SMALLEST <= abs(value) <= LARGEST:
                 raise WorkbenchError(
-                    f"{name} is {str(value)[:20]}: it must be 0 or of a size between"
+                    f"{name} is {str(value)[:20]}: its absolute value must be 0 or between"
                     f" {SMALLEST:g} and {LARGEST:g}, so that no result overflows"
                 )
             _check_bounds(name, value, spec.metadata)

@@ -119,8 +119,8 @@ def check_adapter(adapter: Path) -> None:
     check_no_pickle(sorted(adapter.glob("*.bin")))
     if not (adapter / "adapter_model.safetensors").is_file():
         raise WorkbenchError(
-            f"'{adapter}' has an adapter_config.json but no adapter_model.safetensors: copy its"
-            " weights there"
+            f"'{adapter}' has an adapter_config.json but no adapter_model.safetensors: copy"
+            " the adapter's weights there"
         )
     try:
         config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))

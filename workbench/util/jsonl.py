@@ -196,7 +196,7 @@ def _iter_lines(path: Path) -> Iterator[tuple[bytes, JsonObject]]:
         file = path.open("rb")
     except FileNotFoundError:
         raise WorkbenchError(
-            f"{path}: no such file: check the path, or that the run has begun to write"
+            f"{path}: no such file: check the path; a new run may not have written it yet"
         ) from None
     # a line is yielded after the next one is read, because only the last line may be unfinished
     previous: tuple[int, bytes] | None = None

@@ -66,8 +66,8 @@ def retrieve(
         else:
             blank = "only blank" if response.question.passages else "no"
             missing = (
-                f"response '{response.id}' has {blank} passages and there is no store:"
-                " give it passages, or an index with --store"
+                f"response '{response.id}' has {blank} passages, and no index is named:"
+                " give the question passages, or name an index with --store"
             )
             passages.append(next(results, _no_passages(missing)))
     return passages

@@ -47,7 +47,7 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
     """
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
-        message = f"response '{response.id}' to question '{question.id}' has no gold answers"
+        message = f"question '{question.id}' (response '{response.id}') has no gold answers"
         return replace(verdict, error=Failure("verify", "no_gold", message))
     answer = committed_answer(response, require_box)
     if answer is None or retracted(response.text, answer):

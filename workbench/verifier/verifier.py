@@ -354,8 +354,8 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
         path: a folder with `card.json` and an adapter; None loads the shipped verifier.
 
     Raises:
-        WorkbenchError: the packaged weights are not installed, the folder has no verifier, or the
-            verifier needs other base weights.
+        WorkbenchError: the packaged base weights are not installed, the folder has no verifier, or
+            its verifier was trained on base weights that differ from the packaged ones.
     """
     folder, settings = find_verifier(path)
     weights = expand(read_tensors(folder / ADAPTER))
@@ -369,8 +369,8 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
         path: a folder with `card.json` and an adapter; None: the shipped verifier.
 
     Raises:
-        WorkbenchError: the packaged weights are not installed, the folder has no verifier, or the
-            verifier needs other base weights.
+        WorkbenchError: the packaged base weights are not installed, the folder has no verifier, or
+            its verifier was trained on base weights that differ from the packaged ones.
     """
     base_folder()  # first, so that a missing package is reported before other problems
     folder = Path(path) if path is not None else SHIPPED

@@ -102,8 +102,8 @@ def _check_ours(out: Path, names: Collection[str]) -> None:
         foreign = [name for name in existing if name in names]
     if foreign:
         raise WorkbenchError(
-            f"'{out}' has {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, not from an export"
-            " of a world: name a new folder with --out"
+            f"'{out}' has files that no export of a world wrote ({', '.join(foreign[:4])}"
+            f"{' …' * (len(foreign) > 4)}): name a new folder with --out"
         )
 
 

@@ -57,7 +57,10 @@ class Sources:
 
 
 def closed_world() -> Sources:
-    """Return a source with excerpts of the closed world's pages, which are searched by words."""
+    """Return a source whose passages are excerpts of the closed world's pages.
+
+    BM25 ranks the excerpts by the words that they share with a question.
+    """
     world = load_world()
     # not by vectors: the names are invented, and encoders do not know them
     return Sources(_excerpts(world).search, lambda: world_checks(world), exact=True)

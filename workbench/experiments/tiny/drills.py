@@ -139,8 +139,11 @@ class DrillWriter:
     def order(self) -> Drill:
         """Return a drill about the earlier of two years.
 
-        Each part states two years, or two words with a year each. The target is the earlier year,
-        or the word with the earlier year.
+        The drill is a list of 4 to 16 examples, whose last token is the target:
+
+        * two years and the earlier year: "1950 1923 1923"
+        * two words with a year each, the mark, and the word with the earlier year: "Ada 1950 Bo
+          1923 <answer> Bo". Up to four filler words stand between a word and its year.
         """
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(4, 16)):

@@ -126,7 +126,8 @@ class Encoder:
     def example(self, example: Example) -> Tokens:
         """Encode an instruction example, with a loss on its replies only.
 
-        If the example has a `prefix`, the first reply begins with it, and the prefix has no loss.
+        The prefix, with which the reply must begin, has no loss either. Example: the reply is
+        "<think> a b</think> c" and the prefix "<think> a b".
         """
         prefix = self.words(example.prefix) if example.prefix else []
         ids = [*self._turns(example.system, example.prompt), *prefix]

@@ -69,8 +69,8 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     # raised here, before sampling: a pair needs two samples of a question
     if config.drawn.samples < 2 and config.rounds > 1:
         raise WorkbenchError(
-            f"samples is {config.drawn.samples}: a preference pair needs at least 2 samples of a"
-            " question"
+            f"samples is {config.drawn.samples}: set it to at least 2, because a preference pair"
+            " needs two samples of a question"
         )
     collect = _collector(config, bench, method)
 

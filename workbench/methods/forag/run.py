@@ -100,15 +100,16 @@ def prepare(config: FoRAG, bench: Bench) -> Run:
     if config.fractional and config.reward_model.loss == "log":
         raise WorkbenchError(
             "forag.reward_model.loss is log, which needs targets of 0 or 1, but forag.aggregate is"
-            " mean, which gives shares: leave the loss out, or set forag.aggregate=min"
+            " mean, whose targets lie between 0 and 1: leave forag.reward_model.loss out, or set"
+            " forag.aggregate=min"
         )
     check_trainer(config.reward_model, trl=False)
     questions = training_questions(config.prompts, bench, answered=False)
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(
             f"question '{bare.id}' has no passages, and FoRAG answers from passages: add"
-            ' "passages" to the questions (`workbench data show --store` searches them), or on the'
-            f" tiny bench use the questions with passages: forag.prompts.kinds={TWO_FACETS}"
+            ' "passages" to the questions (`workbench data show --store NAME` searches an index for'
+            f" them), or on the tiny bench set forag.prompts.kinds={TWO_FACETS}"
         )
     # with `model_alone`, RL sends no request to a language model for each response
     run = Run(config, questions, bench.checks, bench.llm_judge is not None)

@@ -156,8 +156,8 @@ def _verdicts(targets: Iterable[str], values: Sequence[float], longest: int) -> 
 def unlabelled(response: Response, found: Segments) -> Judged:
     """Return a response with its segments, as input that a reward model can score.
 
-    The segments have no real targets, so the result cannot be used for training. If the policy
-    sampled the response, the sampled token ids are included.
+    All segments have the target 0, which is a placeholder, so the result cannot be used to train a
+    reward model. If the policy sampled the response, the sampled token ids are included.
 
     Args:
         found: the segments of the response, from `segments`.

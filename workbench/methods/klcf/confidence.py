@@ -99,7 +99,7 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
     if stored.get("base") != _base_id(policy):
         raise WorkbenchError(
             f"'{file}' was fitted to another model than '{policy.name}': train with the model that"
-            f" prepared '{folder}' (--policy), or prepare the data again with this one"
+            f" prepared '{folder}' (--policy), or prepare the data again with '{policy.name}'"
         )
     return Confidence(policy, slope, offset)
 

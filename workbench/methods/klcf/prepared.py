@@ -124,7 +124,7 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
         if not isinstance(question_id, str) or question_id not in by_id:
             raise WorkbenchError(
                 f"'{folder}' has a row of question '{question_id}', which is not a training"
-                " question: remove the row"
+                f" question: remove its rows from {CHECKLISTS} and {TRUTH}"
             )
         return by_id[question_id]
 
@@ -141,10 +141,10 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     for row in iter_rows(folder / TRUTH):
         question, claim, label = question_of(row), row.get("claim"), row.get("label")
         if not _is_text(claim) or label not in LABELS:
-            raise WorkbenchError(
-                f"'{folder / TRUTH}', question '{question.id}' has claim {claim!r} with label"
-                f" {label!r}: write a text as the claim, and a label of {', '.join(LABELS)}"
-            )
+            problem = f"label {label!r} must be one of {', '.join(LABELS)}"
+            if not _is_text(claim):
+                problem = f"claim {claim!r} must be a text that is not empty"
+            raise WorkbenchError(f"'{folder / TRUTH}', question '{question.id}': {problem}")
         truth.append(Labelled(question, claim, label))
     return Prepared(listed, truth)
 

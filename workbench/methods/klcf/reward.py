@@ -45,7 +45,8 @@ def reward(config: KLCF) -> RewardFn:
     weights = {"check": config.w_check, "truth": config.w_truth, "general": config.w_general}
     if min(weights.values()) < 0 or not any(weights.values()):
         raise WorkbenchError(
-            f"the weights of klcf are {weights}: set none below 0 and at least one above 0"
+            f"the weights of klcf are {weights}: klcf.w_check, klcf.w_truth and klcf.w_general must"
+            " be at least 0, and at least one above 0"
         )
     if config.abstain and not config.w_truth:
         raise WorkbenchError(
@@ -54,8 +55,8 @@ def reward(config: KLCF) -> RewardFn:
         )
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
         raise WorkbenchError(
-            f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max,"
-            f" {config.l_max}"
+            f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most"
+            f" klcf.l_max, {config.l_max}"
         )
     only_missing = config.truth == "missing"
 
@@ -159,7 +160,7 @@ def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]
     if not items:
         raise unscored(
             "no_checklist",
-            "no checklist to compare with: give the question one, or set klcf.w_check=0",
+            "the question has no checklist: add one, or set klcf.w_check=0",
         )
     labels = [label(find(verdicts, f"item:{n}", "checklist"), ITEM_LABELS) for n in range(items)]
     consistent, contradictory, missing = (float(labels.count(name)) for name in ITEM_LABELS)
@@ -225,6 +226,7 @@ def count_tokens(response: Response) -> int:
     count = len(response.token_ids) or len(response.offsets)
     if response.text and not count:
         raise unscored(
-            "no_tokens", "the response has no tokens to count: give them, or set klcf.l_max=none"
+            "no_tokens",
+            "the response has no token_ids or offsets to count: add them, or set klcf.l_max=none",
         )
     return count

@@ -123,8 +123,10 @@ class KLCFRun:
     def check_lengths(self) -> None:
         """Check that the reward models can read the longest answers in training.
 
+        A preference model that `klcf.general` names is loaded, to get the length of its context.
+
         Raises:
-            WorkbenchError: a model's context is too short, or the preference model cannot be
+            WorkbenchError: a model's context is too short, or this preference model cannot be
                 loaded.
         """
         config = self.config

@@ -27,8 +27,9 @@ Key = tuple[str, str]  # (id of the question, text of the claim)
 def annotated(verify: Verify, annotator: Verify) -> Verify:
     """Return a check like `verify`, but with the labels of claims from `annotator`.
 
-    * `verify` still rates the informativeness and gives the "subject" verdicts. If a verdict of
-      `verify` failed, it is kept.
+    * Two results still come from `verify`: the informativeness, and the verdicts of the aspect
+      "subject" (is an irrelevant claim about another subject?). Failed verdicts of `verify` are
+      kept.
     * The annotator reads each claim alone, without its response. It reads claims with the same
       question and words only once.
     * Claims that the extractor has already labelled keep their labels.

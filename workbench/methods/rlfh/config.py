@@ -178,7 +178,7 @@ def warn_of_rewarded_mistakes(config: RLFH) -> None:
     if cases:
         settings = f"{' and '.join(cases)} with alpha={config.alpha:g} and beta={config.beta:g}"
         warnings.warn(
-            f"rlfh rewards a bad claim more than no claim with {settings}: lower rlfh.f_… or"
-            " rlfh.beta",
+            f"with {settings}, rlfh rewards a vague or wrong claim more than no claim: lower the"
+            " named rlfh.f_… settings, or rlfh.beta",
             stacklevel=3,  # the caller of `reward`
         )

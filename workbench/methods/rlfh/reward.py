@@ -122,8 +122,8 @@ def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) 
         check_not_failed(verdicts, "response", "informativeness")
         raise unscored(
             "no_informativeness",
-            f"informativeness {rating} of the {verdict.target} is not one of"
-            f" {', '.join(map(str, sorted(g)))}: grade with a verifier that rates it",
+            f"the informativeness of {verdict.target} is {rating}, not one of"
+            f" {', '.join(map(str, sorted(g)))}: grade with a judge that rates informativeness",
         )
     return rating
 
@@ -144,5 +144,6 @@ def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
         return False
     raise unscored(
         "no_verdict",
-        f"no 'subject' verdict on the {verdict.target}: grade with a judge that gives one",
+        f"no 'subject' verdict says whether {verdict.target} is about the question's subject: grade"
+        " with a judge that gives such verdicts, or leave rlfh.off_subject out",
     )

@@ -204,7 +204,7 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
             label = UNKNOWN if unknown else KNOWN
             return Verdict("response", "out_of_knowledge", label, by="probe")
         why = (
-            "has samples that could not be graded and no correct one"
+            "is undecided: some samples could not be graded, and no sample is correct"
             if question.id in probed
             else "was not probed"
         )

@@ -181,9 +181,10 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
-    """Plot RLFH's figure 9: truthfulness against helpfulness, a line per run, a point per step.
+    """Plot RLFH's figure 9: mean accuracy (y) against mean number of claims per response (x).
 
-    Truthfulness is the mean accuracy of responses, and helpfulness is their mean number of claims.
+    The figure has a line for each run, with a point for each step. The paper calls the accuracy
+    truthfulness, and the number of claims helpfulness.
 
     Args:
         runs: label of a run -> its rows.
@@ -192,10 +193,11 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
 
 
 def trade_off_in_training(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
-    """Plot RLFH's figure 9 (see `trade_off`) from the metrics that runs logged in training.
+    """Plot RLFH's figure 9 from the metrics that runs logged in training.
 
-    Unlike in `trade_off`, refusals count as responses without claims, and claims that are neither
-    correct nor wrong do not count.
+    As in `trade_off`, accuracy (y) is plotted against the number of claims per response (x). Here,
+    accuracy is the share of correct claims, refusals count as responses without claims, and claims
+    that are neither correct nor wrong do not count.
 
     Args:
         runs: label of a run -> rows with `step`, `claims_correct` and `claims_wrong`. The last two
