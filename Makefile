@@ -46,6 +46,7 @@ help: ## show this list
 
 demo: $(VENV)/.base ## train a tiny model to say what it knows and to pass on what it does not
 	@$(BIN)/workbench demo
+	@echo "before commands of workbench, once in a shell: source $(BIN)/activate"
 
 # All three run, even if the first fails.
 LINT := ok=0; $(BIN)/ruff check . || ok=1; $(BIN)/ruff format --check . || ok=1; $(BIN)/mypy || ok=1; test $$ok = 0

@@ -134,7 +134,8 @@ def answers_by_arm(
 ) -> dict[str, dict[str, list[list[Answered]]]]:
     """Return arm -> question set -> the answers of each seed.
 
-    The arm `START` is the initial policy of all runs. A policy gets the system prompt of its
+    The arm `START` is the initial policy of all runs. Passages in the prompts are those of the
+    question set (`retrieved`), not of the training. A policy gets the system prompt of its
     training. `START` gets the same one, or the bench's if trainings differ.
 
     Args:
@@ -168,10 +169,12 @@ def answers_by_arm(
                 voted = {**asked, "majority": baseline["majority"]}
                 of = baseline.get("of", START)
                 voters = [(policy, folder) for one, policy, folder in trained if one == of]
-                found.setdefault(arm, {})[name] = [
-                    answers(place, policy, voted, systems[of], folder)
-                    for policy, folder in ([(begun, start)] if of == START else voters)
-                ]
+                voters = [(begun, start)] if of == START else voters
+                if voters:  # else the arm is not run
+                    found.setdefault(arm, {})[name] = [
+                        answers(place, policy, voted, systems[of], folder)
+                        for policy, folder in voters
+                    ]
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
 

@@ -81,6 +81,14 @@ ARMS = {
         *SHORT[:1],
         (*SHORT[1][:-2], ("truthfulness", "", "without passages", "closed")),
     ),
+    "truthrl_reasoning": (
+        *SHORT[:1],
+        (
+            *SHORT[1][:6],
+            ("factscore", "", "share true, thoughts", "thoughts"),
+            ("claims", "", "claims, thoughts", "thoughts"),
+        ),
+    ),
     "truthrl_real": REAL,
     "truthrl_gpu": REAL,
     "truthrl_smollm2": REAL,

@@ -274,6 +274,7 @@ def majority(found: dict) -> str:
 METHODS = (
     "truthrl",
     "truthrl_retrieval",
+    "truthrl_reasoning",
     "truthrl_real",
     "truthrl_gpu",
     "truthrl_smollm2",

@@ -73,6 +73,7 @@ STUDIES = (
     Study("rlfh_real_guarded", "RLFH", "After circular claims are refused"),
     Study("truthrl", "TruthRL", "TruthRL"),
     Study("truthrl_retrieval", "TruthRL", "With retrieved passages"),
+    Study("truthrl_reasoning", "TruthRL", "Rewards for reasoning"),
     Study("truthrl_real", "TruthRL", "TruthRL on a real language model"),
     Study("truthrl_gpu", "TruthRL", "TruthRL on a real language model, on a GPU"),
     Study("truthrl_smollm2", "TruthRL", "TruthRL on a smaller real model"),

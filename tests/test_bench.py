@@ -146,9 +146,13 @@ def test_an_environment_variable_sets_the_dtype_of_weights(
 
 
 def test_a_prompt_contains_the_passages_that_a_search_finds() -> None:
-    for question in bench("tiny").with_retrieved(2).questions("validation"):
+    tiny = bench("tiny").with_retrieved(2)
+    for question in tiny.questions("validation"):
         first, _ = question.passages
         assert (first.title == question.title) == (question.meta["tier"] != "unknown")
         assert question.messages()[0]["content"].startswith(f"[1] {first.text} [2] ")
-    with raises_error("retrieved is 1, but bench 'tiny' has no pages .* retrieved=0"):
-        small_bench(Path("policy")).with_retrieved(1)
+    # questions keep passages of their own
+    asked = ("validation", ("two_facets",))
+    assert tiny.questions(*asked) == bench("tiny").questions(*asked)
+    with raises_error("bench 'small' takes .* evidence .* retrieved=0"):
+        bench("small").with_retrieved(1)

@@ -70,3 +70,10 @@ def test_unknown_formats_existing_files_and_wrong_options_are_refused(
     for options in ("", "--claims x.csv --merged x"):
         err = refusal(cli(f"export {tmp_path / 'r.jsonl'} {options}"))
         assert "--merged DIR" in err and "--claims FILE" in err
+
+
+def test_without_claims_the_table_has_its_columns(tmp_path: Path) -> None:
+    append_feedback(tmp_path / "r.jsonl", [replace(feedback(), claims=(), verdicts=(), rewards={})])
+    assert export_claims(tmp_path / "r.jsonl", tmp_path / "c.csv")["claims"] == 0
+    columns = pd.read_csv(tmp_path / "c.csv").columns
+    assert {"id", "text", "label", "evidence", "first_token"} <= {*columns}

@@ -127,5 +127,5 @@ def test_an_export_is_replaced_even_after_a_kill_but_not_with_other_files(export
     assert code == 0 and f"written to {killed}: rows by file\n" in printed
     assert (killed / "entities.jsonl").read_bytes() == (out / "entities.jsonl").read_bytes()
     (killed / "rollouts.jsonl").touch()
-    with raises_error(r"has rollouts\.jsonl"):
+    with raises_error(r"wrote \(rollouts\.jsonl\)"):
         export_world(killed)

@@ -40,8 +40,8 @@ def grade(
 ) -> Grade:
     """Return a function that grades responses: it extracts claims, runs checks, computes rewards.
 
-    Extraction and each check are called once per batch, in the order given. Each response gives one
-    row. A failure affects only its own row:
+    The function returns one row (`Feedback`) per response. For each batch, it calls the extraction
+    once, and then each check once, in the order of `verify`. A failure affects only its own row:
 
     * If extraction fails, the row's `error` is set, and the checks get the row without claims.
     * If a check fails, its verdict has an `error`, and rewards that need this verdict are None.
@@ -49,7 +49,7 @@ def grade(
       is set.
 
     Args:
-        verify: checks of the responses and their claims.
+        verify: checks, functions that give verdicts on the responses and their claims.
         rewards: name of the method -> reward function.
         extract: finds the claims; None skips extraction.
     """
@@ -96,20 +96,20 @@ def assemble(
     *,
     gold_optional: bool = False,
 ) -> Grade:
-    """Return a function that grades a batch of responses with the named checks of one judge.
+    """Return a function that grades a batch of responses with the checks in `needed`.
 
-    The returned function gives one row per response, with verdicts and rewards; see `grade`. Claims
+    The returned function gives one row (`Feedback`) per response, with verdicts and rewards. Claims
     are extracted only if a check needs them.
 
     Args:
-        checks: the functions that the judge offers.
-        needed: names of the checks to run, such as "fact"; "single_pass" labels the claims during
-            their extraction.
+        checks: the functions of the judge.
+        needed: names of the checks to run, such as "fact" and "outcome". The name "single_pass"
+            selects an extractor that also labels the claims.
         rewards: name of the method -> reward function.
         sections: sections ("think", "answer", "body") whose claims are checked; other claims are
             dropped.
-        gold_optional: if True, the check "outcome" skips questions without gold answers; if False,
-            their verdict is a failure.
+        gold_optional: whether the check "outcome" skips questions without gold answers. If it does
+            not, these questions get a verdict with an `error`.
 
     Raises:
         WorkbenchError: the judge does not have one of the checks.

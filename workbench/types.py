@@ -99,7 +99,7 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Reason why a step failed for one response. Rewards that need this step are None, not 0."""
+    """Why extraction, a check or a reward failed for a response. Rewards that need it are None."""
 
     stage: str  # "extract", "verify", "judge", "reward", …
     kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
@@ -134,8 +134,8 @@ class Question:
         checklist: statements that a good answer contains (KLCF).
         kind: such as "single", "list", "yes_no" or "long_form".
         system: system prompt, for example an instruction to think first.
-        meta: other fields, such as "tier", "lang" and "split". "query_time" is the time of the
-            question; the prompts of policy and judge contain it (TruthRL, tables 9 to 11).
+        meta: other fields, such as "lang", "split" and "tier" (how well known the subject is).
+            "query_time" is put into the prompts of policy and judge (TruthRL, tables 9 to 11).
     """
 
     id: str
@@ -240,7 +240,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of checking one target, such as a claim, or the failure of that check."""
+    """The result of one check of one target, such as a claim, or the failure of that check."""
 
     target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
     aspect: str  # what was checked: a key of `ASPECTS`
@@ -256,8 +256,8 @@ class Verdict:
 class Event:
     """A part of a reward, and the position in the response to which it is assigned.
 
-    If `start` is None, the token with the character before `end` gets the value. Otherwise the
-    tokens from `start` to `end` share it equally.
+    If `start` is None, `value` is the reward of one token, which contains the character before
+    `end`. Otherwise `value` is divided equally among the tokens from `start` to `end`.
     """
 
     part: str  # name of the reward's term, such as "truth"
@@ -355,7 +355,7 @@ class Feedback:
         sentences: the span of each sentence in the response's text.
         rewards: method's name -> reward. A trainer's logged rewards are "trl:NAME", "verl:NAME".
         error: why claims could not be extracted; None if extraction did not fail.
-        passages: search results. They are stored in another file, so `from_row` leaves them empty.
+        passages: search results of the checks. They are in passages.jsonl; `from_row` sets ().
     """
 
     response: Response
@@ -370,7 +370,7 @@ class Feedback:
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
         """Return the first verdict on a target, such as "claim:0"; None if there is no verdict.
 
-        If `aspect` is given, verdicts of other aspects are ignored.
+        `aspect` is the kind of check, such as "fact" (a key of `ASPECTS`); None: any kind.
         """
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
@@ -474,7 +474,7 @@ Write = Callable[[Sequence[Question]], list[Feedback]]  # writes planned answers
 
 @dataclass(frozen=True)
 class Checks:
-    """The functions of one judge (a language model, the local verifier or the closed world).
+    """The functions of one judge: a language model, local verifier, or closed world of known facts.
 
     Attributes:
         extract: finds the claims of responses.
@@ -483,8 +483,8 @@ class Checks:
             the policy lack the answer?); from reward models: "truth" (is a claim true?),
             "factuality" (of a segment or response) and "general" (how good is the response?).
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
-        recognise: adds reference data, such as gold answers, to a question; None if there is none.
-        write: writes outlined answers (FoRAG) from passages; None if the judge cannot do this.
+        recognise: adds the judge's data, such as gold answers, to a question; None if it has none.
+        write: writes answers with an outline (FoRAG) from passages; None if the judge cannot.
     """
 
     extract: Extract

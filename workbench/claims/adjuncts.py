@@ -186,15 +186,16 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
     * the whole text
 
     If the verb names an event that happens once, place and time are separated: for "founded", "in
-    Osk in 1950" → ["in Osk", "in 1950"]. A text with a count ("three starts in 1993") is not
-    divided.
+    Osk in 1950" → ["in Osk", "in 1950"]. A text with a count ("three starts in 1993") is returned
+    whole.
 
     Args:
         verb: the verb before the text.
         rest: the whole text after the verb.
         core: `rest` without its adjuncts.
         phrases: the adjuncts, which are phrases of time, place or manner.
-        lead: a date from the beginning of the sentence ("In 1911, …"), or "".
+        lead: a date from the beginning of the sentence ("In 1911, …"), or "". It is added at the
+            end of the text.
     """
     whole = f"{rest} {lead}".strip()
     dates = [phrase for phrase in [*phrases, lead] if TEMPORAL.fullmatch(phrase)]
@@ -241,10 +242,11 @@ def is_free(lead: str) -> bool:
 
 
 def is_world(lead: str) -> bool:
-    """Return whether the introduction of a sentence limits its claims to a context: "in the film".
+    """Return whether the introduction of a sentence names a work or situation: "in the film".
 
-    `lead` is the introduction: the phrase before the subject, or "". The result is False for a time
-    such as "until 1990".
+    The claims of the sentence may then be true only in this context. `lead` is the introduction:
+    the phrase before the subject, or "". The result is False for "", a date, a place, a reason or a
+    time such as "until 1990".
     """
     return not is_free(lead) and not _WHEN.match(lead)
 

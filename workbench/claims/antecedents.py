@@ -40,7 +40,7 @@ def who(subject: str, previous: str, link: str) -> str:
 
     Args:
         subject: the subject of the sentence.
-        previous: the part before the relative clause.
+        previous: the text before the relative clause, such as "Ana is the sister of Bo".
         link: the words that begin the clause, such as ", who".
     """
     text = _without_dates(previous)

@@ -39,8 +39,8 @@ def examples(verb: str, rest: str) -> list[str]:
     illustrate.
 
     Args:
-        verb: the verb before the text, or "". It is not part of the results: after "has", examples
-            are only read if a comma separates them.
+        verb: the verb before the text, or "". It is not part of the results. After "has", a comma
+            must precede the examples: "has side effects such as fever" gives [].
         rest: the text.
     """
     has = verb in ("has", "have", "had")

@@ -17,8 +17,9 @@ def given_or(extract: Extract, *, labels: bool = False) -> Extract:
 
     Args:
         extract: the extractor for responses without given claims.
-        labels: whether `extract` also labels the claims (RLFH's single-pass mode). If True, a
-            response with given claims gets an error, because these claims have no labels.
+        labels: whether `extract` also labels the claims (RLFH's single-pass mode). Given claims
+            have no labels. If True, `Claims.error` is therefore set for a response with given
+            claims.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 

@@ -29,17 +29,17 @@ def judged(judge: Judge) -> Extract:
     """Return an extractor that asks a judge for the claims, as in RLFH's pipeline mode.
 
     Source: arXiv 2406.12221, section 3.1.1. The judge quotes sentences of the response, and lists
-    the claims of each quotation.
+    the claims of each quotation. It does not label them; this is a later step.
 
     * A claim belongs to the quoted sentence. If a quotation spans several sentences, the claim
       belongs to the sentence that contains most of its words.
     * An inexact quotation is accepted if at least half of it occurs, as one string, in the
-      response. The claims of other quotations have no sentence and no span.
+      response. Claims of a quotation that is not accepted have no sentence and no span.
     * Quotations of questions, refusals, opinions and plans yield no claims.
     * A response that states nothing is not sent to the judge.
 
-    If a request fails or its reply cannot be parsed, only the claims of this response have an
-    `error`.
+    If a request fails or its reply cannot be parsed, `Claims.error` is set for this response, but
+    not for the other responses of the batch.
     """
     return _extractor(judge, "extract")
 
@@ -47,12 +47,13 @@ def judged(judge: Judge) -> Extract:
 def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     """Return the extractor of RLFH's single-pass mode: one reply contains claims and their labels.
 
-    Each claim gets a verdict with `aspect="fact"`, a label and an informativeness. If the search
-    fails, every response of the batch gets an error.
+    Each claim gets a verdict with `aspect="fact"`, a label from "correct" to "wrong", and an
+    informativeness from 1 to 5. If the search fails, `Claims.error` is set for every response of
+    the batch.
 
     Args:
         judge: the language model that extracts and labels the claims.
-        search: finds passages for questions without passages. None: no search.
+        search: function that finds passages for questions without passages; None for no search.
     """
     extract = _extractor(judge, "single_pass")
 

@@ -42,8 +42,8 @@ class Layout:
     """A converter from the lines of a response, in order, to sentences.
 
     A heading that is a name becomes the subject of the lines below it. Any other heading is a
-    label, and so is a sentence that ends in a colon. A label completes the list items below it that
-    have no subject or verb.
+    label, and so is a sentence that ends in a colon. List items without a subject or verb are
+    completed by the label: below "Awards", "Osk Prize" → "Ana Bo's awards include Osk Prize".
 
     Args:
         topic: the subject of the lines before the first heading that is a name.

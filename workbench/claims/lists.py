@@ -119,7 +119,11 @@ def listed(text: str, people: bool = False) -> list[str]:
     """Return one text for each item of a list, with the words before the list repeated.
 
     "as an actor and singer" → ["as an actor", "as a singer"]. Returns [text] if the list cannot be
-    split. For `people`, see `items`.
+    split.
+
+    Args:
+        people: whether the items are people. If False, two names joined by "and" are not split,
+            because they may be one title, such as "War and Peace".
     """
     masked = mask(text)
     separator = _JOINED.search(masked)

@@ -31,7 +31,7 @@ class Part:
     Attributes:
         kind: tells what the subject is:
 
-            * "main", "clause": the subject is in the part itself.
+            * "main" (the first part), "clause" (a later one): the subject is in the part itself.
             * "same" ("and won …"), "ing" (", becoming …"): the subject of the sentence.
             * "who", "which", "where": the noun phrase before this relative clause.
             * "more": the subject of the relative clause before this part.

@@ -111,8 +111,9 @@ class _Mentioned:
     def name(self, claim: Claim) -> Claim:
         """Return a claim with its pronoun replaced, or unchanged if the referent is ambiguous.
 
-        A name cannot replace both "he" and "she". After a sentence that names a relative, only
-        names that already replaced "he" or "she" can replace them.
+        A name that has replaced "he" never replaces "she", and vice versa. After a sentence that
+        names a relative ("her brother"), "he" may be this relative. It is then replaced only by a
+        name that has already replaced "he".
         """
         pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))

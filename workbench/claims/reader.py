@@ -50,10 +50,10 @@ _OFTEN = 4  # a sentence with more ambiguous clauses is not split
 
 
 class Reader:
-    """A converter from the parts of one sentence to claims.
+    """A converter from one sentence to claims.
 
-    A part without a subject gets the subject of an earlier part. The kind of the part determines
-    which one (see `Part`).
+    It splits the sentence into parts with one predicate each (`Part`). A part without a subject,
+    such as "and won a prize", gets the subject of an earlier part. `Part.kind` tells which part.
     """
 
     def __init__(self) -> None:

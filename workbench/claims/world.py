@@ -33,15 +33,15 @@ def world(world: World) -> Extract:
     """Return an extractor that parses responses by the grammar of the closed world.
 
     * Each stated fact becomes one claim, written as an English sentence.
-    * A bare value that answers the question ("Vetra.") is a claim, too.
+    * A value that answers the question becomes a claim: "Vetra." → "Ana Bo was born in Vetra."
     * Questions, refusals, "invalid question", praise of the answer and other short answers ("yes")
       yield no claims.
     * Citations ("[2]") are ignored.
 
-    A sentence that cannot be parsed becomes a claim in its own words *(ours)*. This claim also gets
-    a verdict: `wrong` if its subject or object does not exist, else `vague`. If the response is not
-    about this world, the extractor gives no verdict; the world's check of the claim records a
-    failure.
+    A sentence that cannot be parsed becomes a claim in its own words *(ours)*. The extractor also
+    adds the verdict on this claim: "wrong" if its subject or object does not exist, else "vague".
+    If the response is not about this world, the extractor adds no verdict. The later check of the
+    claim then returns a verdict with an error.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -119,11 +119,13 @@ def _extract(
 def broken(target: str, reason: str) -> Verdict:
     """Return the verdict on a claim that the parser of the closed world cannot read.
 
-    The label is `wrong` if the subject or object does not exist, and `vague` otherwise.
-
     Args:
         target: the claim, such as "claim:0".
-        reason: the part that cannot be read: "object", "subject", "form" or "pronoun".
+        reason: why the claim cannot be read.
+
+            * "subject", "object": it does not exist in the closed world; the label is "wrong".
+            * "form": the sentence matches no template of the world; the label is "vague".
+            * "pronoun": a pronoun refers to no name; the label is "vague".
     """
     return unparsed(target, reason, "world", _BROKEN[reason])
 

@@ -50,8 +50,8 @@ def compare_command(
 
     Runs that differ only in their seed share one row, with intervals over questions and seeds.
     --against names a baseline. The command then also prints the paired difference of each row to
-    the baseline. For results of lm-evaluation-harness, it names the accuracies that are
-    significantly lower.
+    the baseline. For results of lm-evaluation-harness, it also prints each accuracy that is
+    significantly lower than the baseline's.
     """
     with stdout_kept_clean():
         result = compare(*map(Path, runs), against=against, seed=seed)

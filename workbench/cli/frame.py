@@ -83,8 +83,8 @@ class Commands(TyperGroup):
 class Root(Commands):
     """The group of all commands, whose help lists them by task.
 
-    It also lists a command whose module is not loaded, so that help and a misspelt command need no
-    other module of the library.
+    A command whose module is not loaded is listed with its help from `TASKS`. So the list of
+    commands is printed without loading their modules.
     """
 
     def __init__(self, commands: Mapping[str, TyperCommand], **settings: Any) -> None:
@@ -329,7 +329,7 @@ def show(
     Args:
         result: the result, a mapping of JSON values.
         as_json: True prints the result as one JSON object.
-        pretty: function that prints the result otherwise; None for `print_mapping`.
+        pretty: function that prints the result if `as_json` is False; None for `print_mapping`.
     """
     if as_json:
         # NaN is not JSON, so it raises instead of reaching another program's parser
@@ -341,7 +341,11 @@ def show(
 
 
 def print_mapping(mapping: JsonMapping) -> None:
-    """Print a mapping as tables: one of all scalars by name, and one for each list or mapping."""
+    """Print a mapping as tables on stdout.
+
+    The first table has the name and value of each text, number and other scalar. Each non-empty
+    list or mapping gets a table of its own, with its name as the title.
+    """
     nested = {k: v for k, v in mapping.items() if v and isinstance(v, Mapping | list | tuple)}
     if scalars := [(key, text(value)) for key, value in mapping.items() if key not in nested]:
         print_table("", ("", ""), scalars)

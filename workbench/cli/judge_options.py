@@ -91,8 +91,9 @@ def judge_options(store: bool = True, local: bool = False) -> Callable[[Command]
     the options, or None if the user names no judge.
 
     Args:
-        store: add `--store`, for commands whose questions may have no passages.
-        local: also accept the local verifier as the judge, and add `--verifier`.
+        store: whether to add `--store`, an index with evidence for questions without passages.
+        local: whether to accept `--judge local` (the local verifier, a small entailment model), and
+            to add `--verifier`, which names its model.
     """
     left_out = {*([] if store else ["store"]), *([] if local else ["verifier"])}
     annotations = {**OPTIONS, "judge": LocalOrURL} if local else OPTIONS

@@ -57,7 +57,9 @@ def klcf_prepare(
 ) -> int:
     """Prepare checklists and labelled claims for KLCF.
 
-    The command samples the base model and verifies the claims of its responses.
+    The base model answers the training questions, and the claims of its answers are verified. From
+    these claims, the command makes checklists for the questions, and labelled claims to train the
+    truthfulness model.
     """
     options = {
         "klcf.prepare.samples": samples,

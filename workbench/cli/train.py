@@ -189,7 +189,11 @@ def _print_summary(summary: JsonMapping) -> None:
 def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
     """Return the names of the outcome rates that have a value in at least one of the tables.
 
-    If no outcome rate has a value, return the names of the claim metrics that have one.
+    An outcome rate is, for example, "accuracy". If no outcome rate has a value, return the names of
+    the claim metrics that have one, such as "factscore".
+
+    Args:
+        tables: name of a metric -> its cell, a mapping with the key "value".
     """
     present = {name for table in tables for name in known_metrics(table)}
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")

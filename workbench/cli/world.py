@@ -66,7 +66,7 @@ def world_build(
 ) -> None:
     """Train the tiny policy on the world's documents.
 
-    The tiny policy is the initial policy of the tiny bench.
+    The tiny policy is a small language model. `workbench train` starts from it with --bench tiny.
     """
     with stdout_kept_clean():
         card = build_policy(out, seed, threads, size)

@@ -36,7 +36,8 @@ class Rewarded:
         length: T, the number of tokens.
         rewards: (T) the reward of each token; None if the response has no reward. An empty response
             (T = 0) has one entry, its whole reward.
-        events: indices of the tokens to which an event (a part of the reward) is assigned.
+        events: indices of the tokens to which an event (a part of the reward, such as the reward of
+            one claim) is assigned. The part may be 0.
         values: (T) the critic's value at the position before each token; () without a critic.
 
     Raises:
@@ -257,8 +258,10 @@ def advantages(
     The result has one tuple per response, with one number per token.
 
     Args:
-        method: name of the reward to use.
-        estimator: one of `ESTIMATORS`; it gets a batch of only this group.
+        feedbacks: the responses of the group with their rewards.
+        method: name of the reward to use, such as "rlfh": a key of `Feedback.rewards`.
+        estimator: a value of `ESTIMATORS`, by default `group` (GRPO). Estimators that normalise
+            over the batch use only this group.
     """
     return batch_advantages([feedbacks], method, estimator)[0]
 
@@ -271,8 +274,9 @@ def batch_advantages(
     The result has one list per group, with one tuple per response and one number per token.
 
     Args:
-        method: name of the reward to use.
-        estimator: one of `ESTIMATORS`.
+        groups: the responses of each group with their rewards.
+        method: name of the reward to use, such as "rlfh": a key of `Feedback.rewards`.
+        estimator: a value of `ESTIMATORS`, such as `group` (GRPO).
     """
     return estimator(
         [[rewarded(feedback, method) for feedback in feedbacks] for feedbacks in groups]
@@ -285,7 +289,7 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
     The field `rewards` of the result is None if the response has no reward.
 
     Args:
-        method: name of the reward to use.
+        method: name of the reward to use, such as "rlfh": a key of `Feedback.rewards`.
 
     Raises:
         WorkbenchError: the reward was not assigned to the tokens of the response.

@@ -41,8 +41,9 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
 
     The part contains the longest common subsequence of characters of both texts. Of all such parts,
     those that end first are preferred, and of these the shortest. The part is then extended to the
-    start of its first word *(ours)*. Final punctuation of the claim is ignored. For the coverage
-    see the function `coverage`. Returns None if no character matches.
+    start of its first word *(ours)*. Final punctuation of the claim is ignored. The coverage is the
+    share of the claim's words that occur in the sentence in the same order, from 0 to 1. Returns
+    None if no character matches.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -119,10 +120,16 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
 def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Return the claims with their positions in a response `text`.
 
-    This sets the fields `sentence`, `span`, `end` and `coverage` of each claim, see `Claim`. A
-    claim that already has a span is unchanged. A claim without a sentence is assigned to the
-    sentence with most of its words. If several claims have the same text, later claims get later
-    occurrences where possible. A claim that matches no text gets no span, and coverage 0.
+    These fields of each claim are set:
+
+    * `sentence`: index of its sentence. A claim without one gets the sentence with most of its
+      words.
+    * `span`: (start, end) of the characters in `text` that match the claim.
+    * `end`: the end of `span`.
+    * `coverage`: share of the claim's words that occur in the sentence in the same order.
+
+    A claim that already has a span is unchanged. If several claims have the same text, later claims
+    get later occurrences where possible. A claim that matches no text gets no span, and coverage 0.
 
     Args:
         sentences: the span of each sentence in `text`.
@@ -210,10 +217,11 @@ def token_at(response: Response, end: int | None) -> int:
 
 
 def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
-    """Return the reward of each token of a response, computed from the events of its reward.
+    """Divide the parts of a reward among the tokens of a response; return one number per token.
 
-    The value of an event is divided equally among its tokens (see `tokens_of`). If a token belongs
-    to several events, its shares are added. Returns () if the response has no tokens.
+    An event is a part of the reward with a position in the response. Its value is divided equally
+    among the tokens at this position (`tokens_of`). If a token belongs to several events, its
+    shares are added. Returns () if the response has no tokens.
     """
     if not response.offsets:
         return ()
@@ -230,10 +238,11 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
-    """Return the indices of the tokens to which an event is assigned.
+    """Return the indices of the tokens to which an event (a part of a reward) is assigned.
 
-    If the event has a start, these are the tokens from its start to its end. Otherwise it is only
-    the token at its end.
+    If `event.start` is None, this is only the token with the character before `event.end`.
+    Otherwise these are the tokens from `event.start` to `event.end`. If `event.end` is None, the
+    end is the last token of the response.
     """
     return tokens_between(response.offsets, event.start, event.end)
 
@@ -259,9 +268,10 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
 
 def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
-    """Return `reward` with the field `tokens`, the reward of each token, computed from its events.
+    """Return `reward` with its field `tokens` set: the reward of each token of the response.
 
-    If the reward has no events, its value goes to the last token. A reward without a value (None)
+    The numbers are computed from `reward.events`, the parts of the reward with their positions. If
+    there are no events, the last token gets the whole value. If `reward.value` is None, the reward
     is returned unchanged.
     """
     if reward.value is None:

@@ -132,12 +132,15 @@ def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
 
 
 def loss_stats(batch: Mapping[str, Tensor], logprobs_BT: Tensor | None) -> dict[str, Tensor | None]:
-    """Return the inputs of TRL's loss as (B, T) tensors for `with_token_stats`.
+    """Return the inputs of TRL's loss as (B, T) tensors, by the field of `Response` to set.
+
+    The keys are "advantages", "logprobs" (at sampling), "ref_logprobs" (under the reference policy)
+    and "ratios" (current probability / probability at sampling). A missing tensor is None.
 
     Args:
-        batch: the inputs of the loss.
-        logprobs_BT: log-probabilities under the current policy. Without them no ratios are
-            returned.
+        batch: TRL's inputs of the loss, by name.
+        logprobs_BT: log-probabilities under the current policy; they replace missing ones from
+            sampling. If None, "ratios" is None.
     """
     advantages_BT, old_BT = batch["advantages"], batch.get("old_per_token_logps")
     # an advantage of a whole response, (B,), is recorded for each of its tokens

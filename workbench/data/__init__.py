@@ -48,11 +48,13 @@ def load(
         name_or_file: a name in `NAMES`, a path, or "hf:owner/name@config" for another data set of
             the hub.
         split: for a hub data set, one of its splits; None for its default. For a file, "rl",
-            "validation" or "test" (see `split_of`); None for all questions.
-        limit: maximum number of questions; the first ones are returned. `sample` selects randomly.
-        mapping: field (one of `FIELDS`) -> name of its column, such as `{"question": "prompt"}`.
-            "a.b" is the key b of the object in column a. None if the columns have known names.
-        schema: name of the data set whose columns a file has; None to recognise the columns.
+            "validation" or "test", by a hash of the ids; None for all questions.
+        limit: maximum number of questions; the first ones are returned. None for all.
+        mapping: field -> name of its column, such as `{"question": "prompt"}`. The fields are in
+            `FIELDS`. "a.b" is the key b of the object in column a. None if the columns have the
+            names of the fields, or those of a data set in `NAMES`.
+        schema: name of a data set with the same columns as the file, such as "squad_v2"; None to
+            recognise it by the columns.
         passages: False drops the passages, so that the policy answers from memory.
         training: True raises an error for questions that are only for evaluation.
 

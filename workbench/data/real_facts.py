@@ -36,10 +36,10 @@ class Entity:
 
 @cache
 def entities() -> tuple[Entity, ...]:
-    """Return the countries and cities of the table.
+    """Return all countries and cities of the table of real facts.
 
     Raises:
-        WorkbenchError: the table is missing.
+        WorkbenchError: the table is missing. Only a clone of the repository has it.
     """
     return tuple(
         Entity(
@@ -55,7 +55,15 @@ def entities() -> tuple[Entity, ...]:
 
 @cache
 def questions() -> tuple[Question, ...]:
-    """Return the table's questions. `meta` has "relation", "tier", "split" and "lang"."""
+    """Return the questions of the table of real facts, about its countries and cities.
+
+    `meta` has these keys:
+
+    * "relation": what is asked for, such as "capital"
+    * "tier": "top", "middle" or "rare", by the population of the country or city
+    * "split": "rl", "validation" or "test"
+    * "lang": always "en"
+    """
     return tuple(
         Question(
             row["id"],

@@ -31,8 +31,8 @@ def strings(value: object) -> tuple[str, ...]:
     list of these. Lists and objects may be encoded as text. Numbers become texts.
 
     Raises:
-        ValueError: an item is a list, an object without a key of `ANSWER_KEYS`, or an infinite
-            number.
+        ValueError: an item is a list, an infinite number, or an object without a key of
+            `ANSWER_KEYS`, such as "value", "text" or "answer".
     """
     return tuple(dict.fromkeys(_texts_in(container(value))))
 
@@ -107,11 +107,13 @@ def column(row: JsonMapping, name: str) -> object:
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
     """Return a row of a table as an object {field: value}, without its empty cells.
 
-    An empty "response" is kept, because a response may be empty. Lists and objects that the table
-    holds as text are parsed in the fields of `STRUCTURED`, such as "claims".
+    An empty "response" is kept, because a response may be empty. In fields such as "claims"
+    (`STRUCTURED`), a list or object that is stored as text is parsed. In "schema", "sample" and
+    "step", digits become an int.
 
     Args:
-        columns: name of a field -> name of its column, if they differ: `{"response": "output"}`.
+        columns: name of a field -> name of its column, such as `{"response": "output"}`. Columns
+            that are not listed keep their names.
     """
     named = dict(row)
     for name, wanted in columns.items():
@@ -183,16 +185,17 @@ def passages(value: object) -> tuple[Passage, ...]:
 
 
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:
-    """Convert a row in the workbench's schema to a question.
+    """Convert a row whose fields are named like those of `Question` to a question.
 
-    The answers "true" and "false" become "yes" and "no", unless the question contains one of these
-    words.
+    The answers "true" and "false" become "yes" and "no", unless the question contains "true" or
+    "false".
 
     Args:
         record: the row, with the optional fields `answers` (or `answer`), `title`, `passages`,
-            `checklist` and `kind`. A single text as `answers` is one answer.
+            `checklist` and `kind`. A single text as `answers` is one answer. Without a `kind`, it
+            is "yes_no" if each answer is yes or no, else "single".
         identity: id of the question, or "" if it has no id.
-        text: the question as a text or a conversation; see `workbench.data.chat`.
+        text: the question as a text, or a conversation whose last user message is the question.
 
     Raises:
         ValueError: a field has a wrong form; the message names the field.
@@ -242,13 +245,13 @@ def short_question(
     answerable: bool | None = None,
     meta: JsonMapping | None = None,
 ) -> Question:
-    """Return a question with short answers, by the rules in `workbench.data.sets`.
+    """Return a question with short answers, made from the values of a data set's record.
 
     Args:
-        answers: accepted forms of the answer.
+        answers: accepted forms of the answer; for the kind "list", the items of the list.
         identity: the question's id; None or "" if the data set has no ids.
-        materials: the passages.
-        kind: kind of the question; "" to infer it from the answers.
+        materials: the question's passages.
+        kind: such as "numeric"; "" for "yes_no" if each answer is yes or no, else for "single".
         answerable: whether the question has an answer; None if unknown. It is stored in `meta`. If
             False, the answers are dropped and the kind is "unanswerable".
         meta: other entries of `meta`; entries with the value None are dropped.
@@ -265,7 +268,8 @@ def short_question(
 def plain(record: JsonMapping) -> list[Question]:
     """Convert a record in the workbench's own schema to a list with its one question.
 
-    Only "question" is required. "id" and the fields of `question_of` are optional.
+    Only the field "question" is required. The fields "id", "answers", "title", "passages",
+    "checklist" and "kind" are optional.
     """
     identity = record.get("id")
     return [question_of(record, "" if identity is None else str(identity), record["question"])]

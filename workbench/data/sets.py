@@ -30,13 +30,14 @@ class DataSet:
 
     Attributes:
         read: converts one record to questions.
-        columns: alternative lists of columns, such as "question, answer". A record must have all
-            columns of one list.
-        own: like `columns`; these columns distinguish a file of this data set from other files.
+        columns: alternative lists of columns. A list is one text, such as "question, answer". A
+            record must have all columns of one list.
+        own: like `columns`. A file with all columns of one of these lists is recognised as this
+            data set. () if its columns are not distinctive.
         hub: repository on the hub, or "".
         split: default split on the hub.
         file: the only file to read from the repository `hub`; None for all files of the split.
-        home: address from which to download the file if there is no hub copy.
+        home: where to download the authors' file, if `hub` is "".
         evaluation_only: whether the authors forbid training on the data set.
     """
 

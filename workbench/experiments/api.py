@@ -35,15 +35,18 @@ def train(
         settings: changed settings of the method, each as "method.field=value".
         live: True trains in another process and returns at once. The result is a view with curves
             for a notebook; `view.wait()` returns the summary.
-        options: any of these.
+        options: further optional arguments:
 
             * `questions`: data set or question file, for a bench without questions of its own.
             * `policy`: model folder or hub name to start from instead of the bench's policy.
             * `threads`: number of CPU threads. A run can be resumed only with the same number.
             * `judge`: "local" for the local verifier (`verifier` names its model), or the URL of an
-              OpenAI-compatible server (`judge_model` names its model). A server also takes
-              `judge_cache`, `judge_option` (["KEY=VALUE"]) and `judge_tokens`.
-            * `store`: name of an index with evidence for questions without passages.
+              OpenAI-compatible server (`judge_model` names its model).
+            * `judge_cache`: file for the replies of the server.
+            * `judge_option`: fields of each request, such as ["reasoning_effort=low"].
+            * `judge_tokens`: maximum number of tokens of a reply.
+            * `store`: name of a passage index (built by `workbench index build`), in which the
+              judge finds evidence for questions without passages.
 
     Raises:
         WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any

@@ -29,9 +29,14 @@ FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@＝＋－
 
 
 def export_claims(path: Path | str, out: Path) -> JsonObject:
-    """Write the claims of a feedback file, or of a run's rollouts, to `out` as CSV or Parquet.
+    """Write the claims of graded responses to a CSV or Parquet file, one row per claim.
 
-    Return `{"out": path, "claims": number, "responses": number}`; see `claims_table`.
+    Args:
+        path: feedback file (graded responses as JSON lines), or run folder for its rollouts.
+        out: new file. Its ending, .csv or .parquet, determines the format.
+
+    Returns:
+        `{"out": path, "claims": number of claims, "responses": number of responses with claims}`.
 
     Raises:
         WorkbenchError: `path` has no feedback, or `out` exists, or its name does not end in .csv or
@@ -54,10 +59,13 @@ def export_claims(path: Path | str, out: Path) -> JsonObject:
 
 
 def claims_table(path: Path | str) -> "DataFrame":
-    """Return a pandas table with a row for each claim of a feedback file or of a run's rollouts.
+    """Return a pandas table of the claims of graded responses, one row per claim.
 
     A row has the question, the claim's text and position, and its verdict with evidence. The column
-    `reward_METHOD` is the part of the method's reward that the claim earned.
+    `reward_METHOD`, such as `reward_rlfh`, is the part of the reward that the claim earned.
+
+    Args:
+        path: feedback file (graded responses as JSON lines), or run folder for its rollouts.
     """
     import pandas as pd
 
@@ -71,8 +79,9 @@ def claims_table(path: Path | str) -> "DataFrame":
         for of_row in claims
         for claim in of_row
     ]
-    frame = pd.DataFrame(rows)
-    return frame.convert_dtypes() if rows else pd.DataFrame(columns=["id", "claim"])
+    # without claims, the table has no rows but the columns of a claim
+    columns = None if rows else [*next(_claims({"id": "", "claims": [{}]}, {}, {}))]
+    return pd.DataFrame(rows, columns=columns).convert_dtypes()
 
 
 def _claims(

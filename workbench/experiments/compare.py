@@ -29,7 +29,8 @@ class Evaluated:
     """One input of `compare`: a finished run, a feedback file, or results of lm-evaluation-harness.
 
     Attributes:
-        sets: name of a question set -> its report and the file with its graded answers.
+        sets: name of a question set -> (metrics, file with the graded answers). A run has the sets
+            "test" and "test before training", for example; the main set comes first.
         method: the method of a run; None for a file.
     """
 
@@ -42,7 +43,7 @@ class Evaluated:
     settings: JsonObject = field(default_factory=dict)  # full name of a setting -> value
 
     def rows(self, key: str) -> list[Row]:
-        """Return the graded answers to the question set `key`; [] if they are not stored."""
+        """Return the graded answers to the question set `key` of `sets`; [] if not stored."""
         file, sections = self.sets[key][1], tuple(ANSWER_SECTIONS) if self.method else ()
         return read_rows(file, sections) if file.is_file() else []
 
@@ -55,11 +56,15 @@ def compare(
 ) -> JsonObject:
     """Compare finished runs and feedback files, with 95 % intervals over questions and seeds.
 
+    Runs that differ only in their seed are combined into one row of the result. The name of a row
+    is the method with its distinguishing settings, such as "truthrl reward=binary", or the path of
+    a file.
+
     Args:
-        runs: folders of runs, folders of several runs such as a queue's, feedback files, or results
-            files of lm-evaluation-harness.
-        against: the baseline, as the name of a row in the result or the path of a run; None for no
-            baseline.
+        runs: folders of runs, folders of several runs such as a queue's, feedback files (graded
+            responses as JSON lines), or results files of lm-evaluation-harness.
+        against: the baseline: the name of a row, or the path of a run or file in it; None for no
+            comparison with a baseline.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
 
@@ -68,8 +73,8 @@ def compare(
 
         * `rows`: objects with `name`, `method`, `seeds`, `runs` (paths), `cost` and `metrics`. The
           metrics are `{question set: {metric: {value, low, high, n}}}`.
-        * `differences`: the settings in which trained rows differ, `{setting: {row: value}}`. A
-          setting that one of these rows lacks is left out.
+        * `differences`: the settings in which the rows of runs differ, `{setting: {row: value}}`. A
+          setting that does not exist for all of these rows is left out.
         * `against`: the name of the baseline's row.
         * `paired`: paired comparisons with the baseline, `{row: {metric: {value, other, diff, low,
           high, p, n}}}`. `other` is the baseline's value. `diff` is `value` − `other`, with its
@@ -205,7 +210,7 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
 
 
 def known_metrics(report: JsonMapping) -> JsonObject:
-    """Return only the metrics of a report that have a value, as metric -> `{value, …}`."""
+    """Return the metrics of a report whose value is not None: metric -> `{value, low, high, …}`."""
     return {
         name: cell
         for name, cell in report.items()

@@ -27,7 +27,8 @@ COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
 def write_page(result: JsonMapping, out: Path) -> None:
     """Write the result of `compare` as one self-contained HTML file of about 5 MB.
 
-    In figures by tier or by step, a row is represented by its first seed.
+    If a row of `result` combines several runs, the figures of outcome rates and of learning curves
+    show only the first of these runs.
 
     Raises:
         WorkbenchError: the file cannot be written.

@@ -32,12 +32,12 @@ MIN_GPU = 22.0  # GiB; a smaller GPU fits models of the bench "small"
 
 @dataclass(frozen=True)
 class Check:
-    """The result of a check, which is one line of the report.
+    """The result of checking one requirement, such as a package: one line of the report.
 
     Attributes:
         found: what the check found, such as a version.
         remedy: what the user can do; "" if the status is "ok".
-        path: "cpu" if the library always needs this, "gpu" if only its use on a GPU needs it.
+        path: "cpu" if every use of the library has this requirement, "gpu" if only use on a GPU.
     """
 
     name: str

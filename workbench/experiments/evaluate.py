@@ -134,7 +134,11 @@ def evaluate_policy(
     # before the report: rates over few graded answers would look like a result
     check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
-        append_feedback(out, inferred if inference else greedy)
+        try:
+            append_feedback(out, inferred if inference else greedy)
+        except WorkbenchError:  # such as other questions of the same id in this folder
+            out.unlink(missing_ok=True)
+            raise
     result = report(greedy, sampled, policy=policy, split=split, seeds=[seed], inferred=inferred)
     result |= {"samples": samples, "temperature": temperature}
     result |= {"engine": engine} if engine != "hf" else {}
@@ -166,10 +170,11 @@ def training_config(policy: str) -> JsonMapping | None:
 
 
 def evaluation_grade(checks: Checks) -> Grade:
-    """Return a function that grades responses by the checks "fact" and "outcome".
+    """Return a function that grades responses for an evaluation.
 
-    "fact" gives verdicts on claims, "outcome" on final answers. A check that is missing in `checks`
-    is left out. Questions without gold answers get no "outcome" verdict.
+    It runs two of the judge's `checks`: "fact" gives a verdict on each claim, and "outcome" on the
+    final answer. If `checks` lacks one of them, only the other is run. Responses to questions
+    without gold answers get no "outcome" verdict.
     """
     return assemble(
         checks,
@@ -181,7 +186,7 @@ def evaluation_grade(checks: Checks) -> Grade:
 
 
 def graded_answers(bench: Bench, policy: str, questions: Sequence[Question]) -> list[Feedback]:
-    """Return a policy's greedy answers to questions, graded by the bench's checks."""
+    """Return a policy's greedy answers to questions, graded by the bench's judge."""
     most = bench.longest(questions)
     answers = generate(bench.load(policy), questions, max_new_tokens=most, greedy=True)
     return evaluation_grade(bench.checks)(answers)
@@ -202,13 +207,14 @@ def report(
     `n` is the number of questions. `greedy` and `sampled` have these metrics, with 95 % bootstrap
     intervals over questions:
 
-    * the outcome rates of `metrics.table`;
-    * the metrics of `metrics.claim_table`, if claims were extracted;
-    * the metrics of `metrics.facet_table`, for questions about several entities;
+    * outcome rates, such as `accuracy` and `abstention` (all in `metrics.table`);
+    * if claims were extracted: claim metrics, such as `factscore` (all in `metrics.claim_table`);
+    * for questions about several entities: metrics of their coverage and citations, such as
+      `coherent` and `citation_recall` (all in `metrics.facet_table`);
     * `by_tier` and `by_kind`: the same metrics for each tier (how often the training documents
       state a fact) and each kind of question.
 
-    A metric without responses is null, never NaN.
+    The value of a metric without responses is None, never NaN.
 
     Args:
         greedy: the greedy responses.

@@ -115,9 +115,9 @@ def run_experiment(
     Args:
         threads: number of CPU threads, which affects rounding. None for 2, or for the number with
             which the run began. A run cannot be resumed with another number.
-        shared: folder in which several runs share finished stages; None to share nothing. The judge
-            cost of a shared stage counts in every run. Its seconds count only in the run that
-            trained it.
+        shared: folder in which several runs share the results of equal training stages, such as a
+            cold start; None to share nothing. The judge cost of a shared stage counts in every run.
+            Its seconds count only in the run that trained it.
 
     Raises:
         WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
@@ -186,8 +186,9 @@ def max_failed(method: Method, config: MethodConfig) -> float:
     The first of these values that exists is returned:
 
     1. the trainer's setting `sampling.max_failed`;
-    2. the largest setting `max_failed` in use;
-    3. `MAX_FAILED`.
+    2. the largest value of the other settings named `max_failed`, without settings that have no
+       effect in this config;
+    3. the default 0.2 (`MAX_FAILED`).
     """
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
@@ -209,12 +210,14 @@ def identity_of(
     threads: int | None = None,
     stored: JsonMapping = MappingProxyType({}),
 ) -> JsonObject:
-    """Return the identity of a run: everything that determines its result.
+    """Return the identity of a run: the method, config, seed and all else that affects its result.
+
+    Models and files that the run reads are represented by hashes.
 
     Args:
         threads: number of CPU threads; None for 2.
-        stored: the content of the run's config.json, or {}. If an input file no longer exists, its
-            digest is taken from here.
+        stored: the content of the run's config.json, or {}. If a file that the method reads no
+            longer exists, its hash is copied from `stored`.
 
     Raises:
         WorkbenchError: the initial policy does not exist.
@@ -225,7 +228,7 @@ def identity_of(
     questions_hash = bench.questions_hash((*config.prompts.trained(), *config.prompts.evaluated()))
     return {
         "method": method.name,
-        "config": asdict(config),
+        "config": _stored_config(config),
         "seed": seed,
         "bench": bench.name,
         "policy": bench.policy,
@@ -251,11 +254,24 @@ def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObjec
         raise WorkbenchError(
             f"'{out / 'config.json'}' is damaged: repair it, or choose another --out folder"
         )
-    return {**stored, "config": asdict(restore(default, config))}
+    return {**stored, "config": _stored_config(restore(default, config))}
+
+
+def _stored_config(config: MethodConfig) -> JsonObject:
+    """Return the config for config.json, without `retrieved` if it is 0.
+
+    Runs that were trained before this setting existed keep their hash.
+    """
+    values = asdict(config)
+    if not values["prompts"]["retrieved"]:
+        del values["prompts"]["retrieved"]
+    return values
 
 
 def stages_of(method: Method, config: MethodConfig, bench: Bench, seed: int) -> Sequence[Stage]:
-    """Check a run's inputs, and return the method's stages.
+    """Check the seed, settings and questions of a run, and return its training stages in order.
+
+    A stage is one training, such as a cold start. The last stage trains the policy.
 
     Raises:
         WorkbenchError: the method has no training, or the seed, a setting or the questions are
@@ -293,10 +309,10 @@ class _Run:
     shared: Shared | None
 
     def run(self, stages: Sequence[Stage], start: str) -> JsonObject:
-        """Evaluate, train the stages, evaluate again; write and return the summary.
+        """Evaluate, run the training stages, evaluate again; write and return the summary.
 
-        The summary is also written if the run is interrupted or stopped by failures. `start` is the
-        folder or hub name of the initial policy.
+        The summary is also written if the user interrupts the run, or if too many failures stop it.
+        `start` is the folder or hub name of the initial policy.
         """
         started, earlier = time.perf_counter(), earlier_seconds(self.out)
         before, after, status = read_json(self.out / "before.json"), None, "interrupted"
@@ -405,12 +421,12 @@ def earlier_seconds(out: Path) -> float:
 def totals(files: Sequence[Path], method: str) -> JsonObject:
     """Return the failures and the judge cost of stored rollouts, as `{"failed": …, "cost": …}`.
 
-    "failed" is the number of responses without a reward. "cost" has the totals of calls, tokens and
-    seconds.
+    "failed" is the number of responses with an error or without a reward. "cost" has the sums of
+    the judge's calls, cached replies, tokens and seconds.
 
     Args:
         files: files of stored rollouts.
-        method: name of the method whose reward counts.
+        method: name of the method that gives the reward.
     """
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}

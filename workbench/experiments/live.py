@@ -64,8 +64,8 @@ class Live:
     A thread updates the view until the run is over.
 
     Attributes:
-        training: the training's process; None if another program trains the run.
-        bench: the bench of the training; None without `training`.
+        training: the process that this view started; None if a command or queue trains the run.
+        bench: the questions, policy and judge of the run; None if `training` is None.
         figure: the latest figure, which a saved notebook contains.
         chart: a widget with the same curves, shown until the run is over.
         status: a widget with a line of text, such as "ternary: step 20 of 48, running".
@@ -144,7 +144,7 @@ class Live:
         return read_json(self.folder / "summary.json")
 
     def refresh(self) -> None:
-        """Read the new rows of the run, and update the view."""
+        """Read the rows added to metrics.jsonl, and update the status and the curves."""
         path = self.folder / "metrics.jsonl"
         with self._lock:
             rows = self._file.read(path) if path.is_file() else []

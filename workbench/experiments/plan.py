@@ -35,7 +35,7 @@ Items = dict[str, int]  # an item of memory, such as "weights" -> its bytes
 
 @dataclass(frozen=True)
 class Training:
-    """The model and the settings of a trainer, as far as the formulas need them."""
+    """The numbers of a model and a trainer that determine a training's memory and hours."""
 
     part: str  # full name of the trainer's config, such as "truthrl.grpo"; "" for an evaluation
     trainer: str  # class of this config, such as "GRPO"
@@ -59,7 +59,9 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape, size: int) ->
 
     Args:
         path: full name of the config, such as "truthrl.grpo".
+        part: the config, such as a `GRPO`.
         prompt: number of tokens of a prompt.
+        shape: size of the policy.
         size: bytes of a weight: 4 on a CPU, 2 on a GPU.
 
     Raises:
@@ -97,7 +99,11 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape, size: int) ->
 
 
 def state(training: Training) -> Items:
-    """Return the memory in use throughout a training: weights, optimizer and so on."""
+    """Return the memory in use throughout a training, as name of an item -> bytes.
+
+    The items are the weights, the reward models, and the LoRA adapter with its gradients and
+    optimizer state.
+    """
     shape, size = training.shape, training.size
     adapter = training.lora.lora_r * shape.sides
     base = whole = size * shape.parameters
@@ -113,7 +119,10 @@ def state(training: Training) -> Items:
 
 
 def learning(training: Training) -> Items:
-    """Return the memory in use during a backward pass, including that of `state`."""
+    """Return the memory in use during a backward pass, as name of an item -> bytes.
+
+    The items are those of `state`, the activations and the logits.
+    """
     config, size = training.shape.config, training.size
     sequences, layers = training.micro * training.sides, config.num_hidden_layers
     tokens = sequences * training.length
@@ -144,7 +153,10 @@ def saved_bytes(training: Training) -> int:
 
 
 def sampling(training: Training) -> Items:
-    """Return the memory in use while responses are sampled, including that of `state`."""
+    """Return the memory in use while responses are sampled, as name of an item -> bytes.
+
+    The items are those of `state`, the KV cache, and the extra memory for reading the prompts.
+    """
     shape, config, size = training.shape, training.shape.config, training.size
     prompt = training.length - training.scored
     # keys and values of all layers; one layer more, because the cache is copied to grow
@@ -159,7 +171,7 @@ def sampling(training: Training) -> Items:
 
 
 def total(items: Items) -> int:
-    """Return the bytes of all items, plus a fifth for the allocator and 1 GiB for libraries."""
+    """Return the sum of the items' bytes, plus 20 % for the allocator and 1 GiB for libraries."""
     return GIB + int(RESERVE * sum(items.values()))
 
 
@@ -171,9 +183,12 @@ def forward_flops(shape: Shape, length: int) -> float:
 
 
 def step_hours(training: Training, gpu: Mapping[str, float]) -> float:
-    """Return the estimated hours of one training step on a GPU, a value of `GPUS`.
+    """Return the estimated hours of one training step on a GPU.
 
     The base model is frozen, so a backward pass is assumed to cost as much as a forward pass.
+
+    Args:
+        gpu: the GPU's FLOP/s ("flops") and bytes/s ("bandwidth"), such as `GPUS["h100-80"]`.
     """
     shape, flops = training.shape, OF_FLOPS * gpu["flops"]
     forward, layers = forward_flops(shape, training.length) / flops, shape.config.num_hidden_layers
@@ -189,7 +204,12 @@ def step_hours(training: Training, gpu: Mapping[str, float]) -> float:
 
 
 def judge_requests(checks: Collection[str], claims: int) -> int:
-    """Return how many requests these checks send to the judge for a response of `claims` claims."""
+    """Return the number of requests to an LLM judge for one response.
+
+    Args:
+        checks: names of the checks that grade the response, such as "fact" and "outcome".
+        claims: number of claims of the response.
+    """
     extraction = bool((OF_CLAIMS - {"factuality"}) & {*checks})
     facts = claims + 1 if "fact" in checks and claims else 0
     checklist = "claim_checklist" in checks and claims > 0
@@ -200,8 +220,8 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
     """Return the names of the checks that grade a rollout in training.
 
-    These are the method's `checks`. If a trained model gives the rewards instead of the judge, the
-    check by this model replaces "fact".
+    These are the method's `checks`. If a model gives the rewards instead of the judge, the model's
+    check ("truth" for KLCF, "factuality" for FoRAG) replaces the judge's check "fact".
     """
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
@@ -210,7 +230,11 @@ def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
 
 
 def remedy(training: Training, sampled: bool) -> str:
-    """Name the settings to change if sampling, or else a backward pass, needs too much memory."""
+    """Return advice for a phase that needs too much memory: which settings to change.
+
+    Args:
+        sampled: True if the phase samples responses, False if it has backward passes.
+    """
     larger = "a smaller --policy, or a --gpu with more memory"
     if not training.part:  # the evaluation has no settings
         return larger
@@ -246,9 +270,10 @@ def plan(
         prompt_tokens: tokens of a prompt; by default the bench's.
 
     Returns:
-        An object with these keys, and others (docs/formats.md):
+        An object whose main keys are (docs/formats.md lists all keys):
 
-        * `phases`: the memory in bytes of each phase, such as the rollouts.
+        * `phases`: a list with an object for each phase, such as the rollouts. It has the memory
+          in bytes (`total`), also by item (`bytes`).
         * `fits`: whether the memory of `gpu` is enough. Without `gpu`, False if all `GPUS` are too
           small, else None.
         * `hours`: the hours on `gpu`; None for other GPUs, or if the number of steps is not known.

@@ -41,9 +41,10 @@ def prepare_klcf(
 ) -> JsonObject:
     """Sample the base model on a bench's training questions, and store KLCF's training data.
 
-    The data are checklists, and labelled claims for the truthfulness model. A training uses them if
-    its setting `klcf.prepare.folder` names the folder `out`. The same call continues an unfinished
-    preparation, and returns the stored summary of a finished one.
+    The data are checklists (for each question, facts that its answer should state) and claims
+    labelled "correct" or "wrong", on which KLCF trains its truthfulness model. A training uses the
+    data if its setting `klcf.prepare.folder` names the folder `out`. The same call continues an
+    unfinished preparation, and returns the stored summary of a finished one.
 
     Args:
         policy: the base model's folder or hub name; by default the bench's.

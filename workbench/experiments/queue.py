@@ -123,7 +123,10 @@ def shortened(entry: Entry) -> Entry:
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Return one run per hash: the last of the runs with this hash."""
+    """Return the runs without duplicates.
+
+    Runs are duplicates if the hashes of their inputs are equal. The last of them is kept.
+    """
     return list({run.hash: run for run in runs}.values())
 
 

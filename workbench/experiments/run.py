@@ -120,7 +120,7 @@ class Run:
         """The stored summary of the run; None if it is not finished.
 
         Raises:
-            WorkbenchError: the folder contains another run.
+            WorkbenchError: the folder contains a run with other inputs, such as another seed.
         """
         stored = read_json(self.folder / "config.json") or {}
         stored.pop("versions", None)
@@ -132,7 +132,12 @@ class Run:
         return finished(self.folder) if stored else None
 
     def train(self, out: Path, shared: Path | None = None) -> JsonObject:
-        """Train the run in the folder `out`, and return its summary; see `run_experiment`."""
+        """Evaluate, train and evaluate again in the folder `out`; return the run's summary.
+
+        Args:
+            shared: folder in which several runs share the results of equal training stages; None
+                to share nothing.
+        """
         return run_experiment(
             trained(self.entry.method),
             self.config,
@@ -150,8 +155,9 @@ def plan_run(
     """Check the description of a run, and return the run. It is not trained yet.
 
     Args:
-        root: folder in which the run gets its folder.
-        open_bench: function that returns a bench by its name and its questions.
+        root: parent of the run's folder, which is named by a hash of the run's inputs.
+        open_bench: function that opens a bench. Its arguments are the bench's name, and the data
+            set or question file or None.
 
     Raises:
         WorkbenchError: an argument is invalid.
@@ -190,7 +196,11 @@ def _stored_digests(identity: JsonObject, missing: Sequence[str], root: Path) ->
 
 
 def start_training(entry: Entry, out: Path, queued: bool = False) -> Background:
-    """Train a run in a new process that appends its output to `LOG`; see `train_entry`."""
+    """Start a new process that trains a run in the folder `out`, and return the process.
+
+    The output of the process is appended to log.txt in `out`. `queued` is True if a queue trains
+    the run, which then shares its training stages with the other runs of the queue.
+    """
     out.mkdir(parents=True, exist_ok=True)
     return start(
         train_entry, {"entry": asdict(entry), "out": str(out), "queued": queued}, out / LOG
@@ -202,8 +212,8 @@ def train_entry(entry: JsonObject, out: str, queued: bool) -> None:
 
     Args:
         entry: the fields of the run's `Entry`.
-        queued: whether a queue trains the run. Then the name of `out` is the hash of the run, and
-            the runs next to it share their stages.
+        queued: whether a queue trains the run. Then the name of `out` is the hash of the run's
+            inputs, and the run shares training stages with the runs in the same parent folder.
 
     Raises:
         WorkbenchError: a queued run has another hash now, because code, policy or questions have

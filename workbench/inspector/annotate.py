@@ -88,7 +88,7 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
             "recorded"), "passed" (a list of claims to skip) and "at" (a claim to return instead).
 
     Returns:
-        "claim": the claim's data; None if no claim is left.
+        "claim": the claim's data, such as its text and evidence; None if no claim is left.
         "done", "total": the number of labelled claims, and of all claims.
         "agreement": how well the labels agree with the judge's labels; see `scoring.agree.compare`.
     """
@@ -144,7 +144,7 @@ def _place(place: Sequence[str | int]) -> Place:
 
 
 class Labelled(NamedTuple):
-    """The labels of one row's claims, by a person and by the judge: claim id -> label."""
+    """Labels of one response's claims by a person and by the judge, each as claim id -> label."""
 
     person: Mapping[int, str]
     judge: Mapping[int, str]

@@ -31,11 +31,12 @@ _cache: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
-    """Return a copy of a row in which a person's verdicts on some claims replace the judge's.
+    """Return a copy of a graded response with a person's verdicts on some of its claims.
 
     Args:
-        edits: claim id -> verdict, such as {"2": {"label": "wrong", "informativeness": 3}}. A
-            missing key keeps the judge's value.
+        edits: claim id -> verdict that replaces the judge's verdict, such as
+            {"2": {"label": "wrong", "informativeness": 3}}. If one of these keys is missing, the
+            judge's value is kept.
 
     Raises:
         WorkbenchError: a label is unknown, or an informativeness is not 1 to 5 or None.
@@ -60,13 +61,14 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Store a person's verdicts on some claims of a row.
+    """Store a person's verdicts on some claims of a graded response.
 
     Stored verdicts on other claims are kept, unless the answer or its claims have changed.
 
     Args:
-        run: name of the row's run; None if the row is in no run.
-        edits: claim id -> {"label", "informativeness"}, or {} to remove the stored verdict.
+        run: name of the run that has the response; None if no run has it.
+        edits: claim id -> {"label", "informativeness"}, both optional, or {} to remove the stored
+            verdict.
 
     Returns:
         The path of the file with the verdicts, relative to the runs folder.
@@ -107,10 +109,10 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
 
 
 def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
-    """Return the rows of a run that a person has labelled: row id -> row.
+    """Return a run's responses that a person has labelled: response id -> graded response.
 
-    The rows contain only the person's verdicts. If `run` is None, rows that are in no run are
-    returned.
+    They contain only the person's verdicts. If `run` is None, return the labelled responses that
+    belong to no run.
 
     Raises:
         WorkbenchError: the annotations folder is a link or damaged.
@@ -134,15 +136,16 @@ def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
 def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
     """Return the person's labels in a stored row: claim id -> label.
 
-    Return {} if `stored` is None, or if its answer or its claims differ from `claims`.
+    Return {} if `stored` is None, or if its answer or claims are no longer those in `claims` (the
+    result of `claims_of` for the current row).
     """
     return fact_labels(stored) if stored and claims_of(stored) == claims else {}
 
 
 def fact_labels(row: Feedback) -> dict[int, str]:
-    """Return the labels of a row's verdicts on the truth of claims: claim id -> label.
+    """Return how each claim of a row is labelled: claim id -> label, such as "wrong".
 
-    Claims without a verdict, or with a failed verdict, are left out.
+    Claims without a verdict, or whose judging failed, are left out.
     """
     verdicts = (v for v in row.verdicts if v.aspect == "fact" and v.target.startswith("claim:"))
     return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}

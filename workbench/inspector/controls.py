@@ -17,10 +17,10 @@ HEADS = {
 
 
 def controls(config: Any) -> list[JsonObject]:
-    """Return a description of the input control for each reward setting in `config`.
+    """Return the result of `control` for each reward setting in `config`.
 
-    For the description, see `control`. The setting `mode`, and settings whose type has no control,
-    are left out.
+    Settings whose type has no control are left out. So is `mode`, the method of claim extraction:
+    stored responses have their claims already.
     """
     kinds, values = typing.get_type_hints(type(config)), reward_settings(config)
     values.pop("mode", None)  # how to extract claims: a stored row already has its claims

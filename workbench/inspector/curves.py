@@ -31,9 +31,9 @@ PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """Return a digest of the selected runs `names`, and of the files and status of all runs.
+    """Return a digest by which the page detects that it must load its data again.
 
-    The page loads its data again if the digest changes.
+    It changes if other runs are selected (`names`), or if the files or the status of a run change.
     """
     stamps: list[object] = [list(names)]
     for name in runs.names():
@@ -117,17 +117,18 @@ def _steps(runs: Runs, name: str) -> list[JsonMapping]:
 
 @page_json()
 def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
-    """Return the training curves of runs. `page_json` converts the returned object to JSON text.
+    """Return the training curves of runs, as JSON text.
 
     Only the first 12 (`MAX_RUNS`) runs in `names` are used.
 
     Returns:
-        * "runs": the steps and values of each run
-        * "series": the curves to draw, each with its "name", "title" and "share" (is it a share?)
-        * "note", "reading": texts for a page without curves, and about runs that are still read
-        * "error": errors of damaged runs, which have no curves; missing without errors
+        The JSON object has these keys; if `names` is empty, only "note".
 
-        If `names` is empty, the object has only a "note".
+        * "runs": the steps and values of each run
+        * "series": the curves to draw, each with "name", "title" and "share" (True for a share)
+        * "note": text to show if there are no curves
+        * "reading": names the runs whose files are not read completely yet; "" without such runs
+        * "error": lists damaged runs, and says if `names` is too long; missing without errors
     """
     if not names:
         return {"note": NO_RUN}

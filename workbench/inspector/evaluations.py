@@ -36,7 +36,8 @@ def headline(summary: JsonMapping) -> JsonObject | None:
 def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
     """Return tables that compare the evaluations and settings of runs, as JSON text.
 
-    The JSON object is {"note", "tables"}, or only {"note"} if no run has an evaluation.
+    The JSON object has "tables", each with its "head" (column titles) and "rows", and a "note" on
+    the number of questions and their split. If no run has an evaluation, it has only a "note".
     """
     configs = {name: runs.described(name, "config.json") for name in names}
     named = runs.labels()

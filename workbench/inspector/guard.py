@@ -56,10 +56,10 @@ def guard(app: App, names: Sequence[str]) -> App:
     All other requests are refused. A request is passed if all these conditions hold:
 
     * Its `Host` and, if present, its `Origin` are 127.0.0.1, localhost or [::1] with the served
-      port, or one of `names`. A name without a port allows any port.
-    * The response is not embedded in another page.
+      port, or one of `names`, such as "lab:8888". A name without a port allows any port.
+    * It does not come from another page that embeds the response as an image, script or frame.
     * A GET is for a route that the page reads.
-    * A POST has an `Origin`, a route that the page uses, a JSON body, and at most `LARGEST` bytes.
+    * A POST has an `Origin`, a route that the page uses, and a JSON body of at most 8 MB.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:

@@ -41,7 +41,7 @@ TO_SCORE = "Press Score to see the rewards of the answer in the form."
 
 @dataclass(frozen=True)
 class InspectTab:
-    """Gradio components of the Inspect tab that other tabs set to open a response in it."""
+    """Gradio components of the Inspect tab. Another tab sets their values to show a response."""
 
     view: Component
     note: Component
@@ -124,9 +124,9 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
 
 def shown_or_error(open_response: Callable[..., Opened], *arguments: object) -> tuple[str, str]:
-    """Call `open_response(*arguments)`; return JSON texts for the response view and for its note.
+    """Call `open_response(*arguments)`; return (response, note), two JSON texts for the page.
 
-    If the call raises a WorkbenchError, the view is empty and the note shows the error.
+    If the call raises a WorkbenchError, the response is "null" and the note shows the error.
     """
     try:
         opened = open_response(*arguments)
@@ -143,14 +143,15 @@ def open_example() -> Opened:
 def open_number(
     runs: Runs, name: str | None, number: float | None, method: str | None = None
 ) -> Opened:
-    """Open the stored response in row `number` (from 1) of the run `name`.
+    """Open the stored response in one row of the run `name`.
 
     Args:
+        number: the row's number, from 1; None: 1.
         method: the method whose rewards are shown first; None: the first method with a stored
             reward.
 
     Raises:
-        WorkbenchError: there is no such run, row or method.
+        WorkbenchError: `name` is None, or there is no such run, row or method.
     """
     if not name:
         raise WorkbenchError(
@@ -166,12 +167,13 @@ def step_row(
 
     Args:
         step: 1 for the next row, -1 for the previous row.
-        origin: {"run", "query"} of a list of rollouts. If it is a list of this run, rows are
-            counted in the list, else in the run's file.
+        origin: the list of rollouts in which the open response was selected, as {"run": name,
+            "query": fields of a `Query`}. If the list is of this run, its next row is opened;
+            otherwise, or if `origin` is None, the next row of the run's file.
 
     Returns:
-        The number of the new row, its view and a note. If there is no such row, the page keeps the
-        open response.
+        (row number, response, note), the last two as JSON text. If there is no such row, the row
+        number and the response are `gr.skip()`: the page keeps the open response.
     """
     import gradio as gr
 
@@ -201,8 +203,9 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
     """Check the answer in the form with the selected judge, compute its rewards and open it.
 
     Args:
-        sources, gold: see `paste.pasted`.
-        judge: a key of `JUDGES`.
+        sources: passages for the local verifier, separated by empty lines.
+        gold: gold answers, one per line.
+        judge: a key of `JUDGES`, such as "Closed world, without sources".
     """
     fields = (question or "", answer or "", sources or "", gold or "")
     feedback = pasted(*fields, judge=JUDGES[judge])

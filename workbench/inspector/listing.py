@@ -37,12 +37,15 @@ class Query:
 
     Attributes:
         step: the training step; None: all steps.
-        order: "lowest" or "highest" reward first, or "disagreement" (the largest first).
+        order: "lowest" or "highest" reward first, or "disagreement": first the rollouts that the
+            methods rank most differently.
         text: a text that the answer or the question contains.
-        outcome: label of the outcome.
-        tier, kind: exposure tier and kind of the question.
-        low, high: bounds of the reward, or of the part of the reward that `of` names.
-        of: name of a part of the reward; "": the whole reward.
+        outcome: label of the outcome, such as "correct"; "none": rollouts without an outcome.
+        tier: how often the training data states the question's facts, such as "known".
+        kind: kind of the question, such as "biography".
+        low, high: bounds, inclusive, of the number that `of` names.
+        of: "part:NAME", a part of the run's main reward; "logged:NAME", a number that a trainer
+            logged; "": the whole reward.
         start: position (from 0) of the first rollout to list.
     """
 
@@ -78,11 +81,12 @@ def query_of(request: JsonMapping) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """Return the name of the method whose reward is a run's main reward.
+    """Return the method whose reward is the main reward of a run, such as "truthrl".
 
-    This is the method of a trained run. For any other run, it is the first of `METHODS` with stored
-    rewards, or the first of all if no reward is stored. It is "" if the run has no rows, or if all
-    stored rewards are numbers that TRL or verl logged.
+    For a trained run, this is the method that trained it. For any other run, it is the first method
+    with stored rewards, in the order of `METHODS`; if no reward is stored, it is the first of
+    `METHODS`. The result is "" in three cases: `name` is None, the run has no rows, or the run has
+    only numbers that TRL or verl logged as rewards.
 
     Raises:
         WorkbenchError: there is no such run.
@@ -101,9 +105,9 @@ class Record:
     """A run, with the data that are needed to list its rollouts.
 
     Attributes:
-        own: the method whose reward is the run's main reward; see `own_method`.
+        own: the method whose reward is the run's main reward, from `own_method`.
         configs: method -> config. Rewards that are not stored are computed with it.
-        key: `configs` as text, a part of the key of cached rewards.
+        key: `configs` as text. Cached rewards are used only for equal configs.
     """
 
     runs: Runs
@@ -120,7 +124,7 @@ class Record:
         return Record(runs, name, runs.rows(name), own_method(runs, name), configs, repr(configs))
 
     def columns(self, number: int) -> JsonObject:
-        """Return the data of row `number` (from 0) for the list of rollouts; see `listed_row`.
+        """Return what the list shows of row `number` (from 0): `listed_row`, and "number".
 
         Rewards that are not stored are computed. Return {"broken": reason} for a damaged row.
         """
@@ -140,7 +144,11 @@ class Record:
         return row
 
     def values(self, numbers: Iterable[int]) -> list[dict[str, float | None]]:
-        """Return method -> reward (None if it cannot be computed) of each row; {} if damaged."""
+        """Return the rewards of the rows with these numbers (from 0), one dict for each row.
+
+        The dict is method -> reward. A reward that cannot be computed is None. The dict of a
+        damaged row is {}.
+        """
         return [self.columns(number).get("values", {}) for number in numbers]
 
 
@@ -150,7 +158,7 @@ class Listing:
 
     Attributes:
         numbers: numbers of the selected rows, in the query's order.
-        spreads: row number -> disagreement of the methods; {} if it was not computed.
+        spreads: row number -> disagreement of the methods, from 0 to 1; {} if not computed.
         left_out: number of rows that are left out, because scoring them would take long.
     """
 
@@ -162,8 +170,8 @@ class Listing:
 def listing(record: Record, query: Query) -> Listing:
     """Return the rows that a query selects, in the query's order.
 
-    Only the first `SCORED` rows are used if rewards must be computed. This is so if rows are sorted
-    by disagreement, or if the run's main reward is not stored.
+    In two cases, rewards must be computed, and only the first 1,024 rows (`SCORED`) are used: rows
+    are sorted by disagreement, or the run's main reward is not stored.
     """
     from pandas import Series
 
@@ -262,9 +270,11 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
 
 
 def listed_row(row: Feedback) -> JsonObject:
-    """Return the data of a response that the list of rollouts shows.
+    """Return what the list of rollouts shows of a response.
 
-    The value of "disagreement" is None, because it depends on all rows.
+    The keys are "id", "question", "kind" and "tier" of the question, "step", "text" (the first 400
+    characters), "outcome", "error", and "values" and "reasons" from `rewards_of`. The value of
+    "disagreement" is None, because it depends on all rows.
     """
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error
@@ -306,10 +316,12 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 @page_json()
 def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
-    """Return one page of the rollouts of run `name` that a query selects, as JSON text.
+    """Return up to 60 rollouts of run `name` that a query selects, as JSON text.
 
-    Each rollout has the rewards of all methods; rewards that are not stored are computed. The JSON
-    object is {} if `name` is None or the run has no rows.
+    The object's "rows" are the rollouts from position `query.start`, with the rewards of all
+    methods. Rewards that are not stored are computed. "count" is the number of selected rollouts,
+    "note" the sentence above the list, and "choices" the result of `choices_of`. The object is {}
+    if `name` is None or the run has no rows, and {"error": message} after a WorkbenchError.
     """
     if not name:
         return {}
@@ -358,8 +370,9 @@ def _columns(rows: Sequence[JsonObject], own: str, order: str) -> JsonObject:
 def choices_of(record: Record) -> JsonObject:
     """Return the values by which a run's rollouts can be selected and sorted.
 
-    The keys are "outcomes", "parts" of the reward, "tiers" and "kinds" of questions, "steps" (the
-    first and the last), "orders", and "own" (the run's method).
+    The keys are "outcomes", "parts" (values of `Query.of`), "tiers" and "kinds" of questions,
+    "steps" (the first and the last), "orders" (from `order_choices`), and "own" (the method of the
+    run's main reward).
     """
     rows, info = record.rows, record.runs.question_info(record.name)
     questions = [info[key] for key in rows.table["question"].unique() if key in info]

@@ -50,7 +50,12 @@ _answers: dict[str, tuple[Feedback, ...]] = {}  # group id -> its sampled answer
 
 
 def live_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "tuple[Component, Component]":
-    """Build the Live tab and connect its events; return the policy menu and the passage menu."""
+    """Build the Live tab and connect its events; return the policy menu and the passage menu.
+
+    Args:
+        inspect: the tab in which a clicked answer is opened.
+        tabs: the page's tabs, to select that tab.
+    """
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source"):
@@ -164,7 +169,16 @@ def sources_of(runs: Runs, store: str) -> Sources:
 
 @page_json(Exception)  # loading a policy can raise many types of exceptions
 def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
-    """Sample `count` answers to the question `text`; return them and their rewards as JSON text."""
+    """Sample `count` answers to the question `text`; return them and their rewards as JSON text.
+
+    The object has "rows" (each answer, from `listed_row`), "methods" (those that scored an answer),
+    "note" (with the gold answer, if known) and "group" (the argument of `open_answer`). After an
+    error, it is {"error": message}.
+
+    Args:
+        policy: an entry of the policy menu.
+        temperature: sampling temperature; 0: one greedy answer.
+    """
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = "The closed world has no such question, so there is no gold answer."
@@ -181,7 +195,9 @@ def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: fl
 
 @page_json(Exception)
 def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject:
-    """Answer a question from passages, as `workbench answer` does; return JSON text.
+    """Answer a question from passages, like the command `workbench answer`; return JSON text.
+
+    The object is that of `workbench answer --json`, or {"error": message} after an error.
 
     Args:
         policy, store: entries of the policy menu and of the passage menu.

@@ -32,7 +32,8 @@ class Opened:
         run: name of the response's run; None for an answer that is not stored.
         note: text shown above the response.
         labels: claim id -> label that a person gave.
-        lookup: returns title and text of a passage that is stored with the run; see `Lookup`.
+        lookup: evidence item -> (title, text) of its passage, which is stored with the run, or
+            None if there is no such passage. None for an answer that is not stored.
     """
 
     feedback: Feedback
@@ -46,7 +47,7 @@ class Opened:
     lookup: Lookup | None = field(default=None, compare=False)
 
     def data(self) -> JsonObject:
-        """Return the data of the response for the page: the result of `payload` with two additions.
+        """Return the data that the page draws: the result of `payload`, with two more keys.
 
         * "link": the part of the URL that opens the response, "?run=…&id=…"; "" if it is not
           stored.
@@ -70,7 +71,10 @@ _lock = Lock()  # protects `_opened`, because the page's functions run in thread
 
 
 def show(opened: Opened) -> str:
-    """Cache an open response under its key, and return its data as JSON text for the page.
+    """Cache an open response, and return its data as JSON text for the page.
+
+    `recall` returns the response for the value of "key" in this data. The last 64 responses are
+    cached.
 
     Raises:
         WorkbenchError: the row has values that cannot be shown.

@@ -27,7 +27,8 @@ MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Ann
 def head() -> str:
     """Return the page's style and script, as HTML for its head.
 
-    The script defines `window.workbench`, which has a function for each component in `MOUNTS`.
+    The script defines `window.workbench`. Its functions, such as `window.workbench.Runs`, draw the
+    components of the page. `MOUNTS` lists their names.
     """
     own = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     mounts = ", ".join(f"{name}: mount{name}" for name in MOUNTS)
@@ -45,9 +46,11 @@ def component(
     """Return a gradio component that the page's script draws.
 
     Args:
-        mount: a name in `MOUNTS`; the script's function `mount<NAME>` draws the component.
+        mount: a name in `MOUNTS`, such as "Runs". The script's function `mountRuns` then draws the
+            component.
         value: data to draw. It is sent as JSON text and never becomes markup.
-        functions: Python functions that the script can call.
+        functions: Python functions that the script can call with a JSON value; each returns a
+            JSON object.
         options: further arguments of `gr.HTML`.
     """
     import gradio as gr

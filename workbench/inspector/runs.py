@@ -47,7 +47,10 @@ DAMAGE = (
 
 
 class QuestionInfo(NamedTuple):
-    """The text, kind and exposure tier of a question; a field is "" if it is unknown."""
+    """The text, kind and tier of a question; a field is "" if it is unknown.
+
+    The tier says how often the training data states the question's facts, such as "known".
+    """
 
     text: str
     kind: str
@@ -85,9 +88,10 @@ class Runs:
         return sorted(name for name in names if encodable(name) == name)
 
     def labels(self) -> dict[str, str]:
-        """Return run name -> label. A run that is named by a digest is labelled by its settings.
+        """Return run name -> label, a short description of the run.
 
-        The label of any other run is its name.
+        If a hash is the name of a run's folder, the label has the run's settings, such as "truthrl
+        reward=binary seed 2". The label of any other run is its name.
         """
         configs: dict[str, JsonMapping] = {}
         for name in self.names():
@@ -97,7 +101,12 @@ class Runs:
         return labels(configs)
 
     def folder(self, name: str) -> Path:
-        """Return the folder of a run. Raises the same errors as `file`."""
+        """Return the folder that contains a run's file of rows.
+
+        Raises:
+            WorkbenchError: no run has this name, or the path is outside the runs folder or contains
+                a link.
+        """
         return self.file(name).parent
 
     def file(self, name: str) -> Path:
@@ -157,7 +166,7 @@ class Runs:
         raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose another row")
 
     def row(self, name: str, number: int) -> "Series":
-        """Return row `number` (from 0) of a run, with the columns of `Rows.table`.
+        """Return row `number` (from 0) of a run's table: id, step, outcome, rewards and others.
 
         Raises:
             WorkbenchError: there is no such row.
@@ -187,7 +196,7 @@ class Runs:
         """Return all responses to the prompt of row `number` (from 0), including this row.
 
         Return [] in three cases: a row is damaged, the file is not read completely yet, or the
-        group has more than `LARGEST` rows.
+        group has more than 256 rows (`LARGEST`).
         """
         rows = self.rows(name)
         if rows.missing:

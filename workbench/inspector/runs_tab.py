@@ -28,6 +28,10 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "Component":
     """Build the Runs tab and connect its events. Return its component.
 
     To select a run on the page, set the component's value to {"run": name} as JSON text.
+
+    Args:
+        inspect: the tab in which a clicked rollout is opened.
+        tabs: the page's tabs, to select that tab.
     """
     import gradio as gr
 

@@ -26,7 +26,8 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
 
     Each piece is (whether the texts are equal, text in `first`, text in `second`). The joined
     pieces give the whole texts. Differences in white space between words are ignored. If the
-    comparison would take long, return ("texts", [one piece with both texts]).
+    comparison would take long, the words are not compared: return ("texts", [piece]), in which the
+    one piece has both whole texts.
     """
     words, other_words = _WORD.findall(first), _WORD.findall(second)
     keys, others = [word.strip() for word in words], [word.strip() for word in other_words]
@@ -48,7 +49,7 @@ def same_prompt(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to compare two answers to the same prompt.
 
     * Request: {"run", "id", "other"}. "run" and "id" are the run and the row id of the first
-      answer. "other" selects the second answer; see `other` in `compared`.
+      answer. "other" may have "run", "step" and "id" of the second answer.
     * Result: {"text": the result of `compared` as JSON text}, or {"error": message}.
     """
 
@@ -63,8 +64,12 @@ def same_prompt(runs: Runs) -> ServerFunction:
 def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
     """Return two answers to the same prompt, and their difference.
 
-    The result has "first" and "second" (the data of the answers) and "pieces" (see `difference`).
-    If there is no other answer, "second" is None and there is no "pieces".
+    * "first", "second": run, id, step, outcome, rewards and group of each answer. "second" is None
+      if there is no other answer.
+    * "by", "pieces": the result of `difference`; missing if there is no other answer.
+    * "runs", "steps": runs and steps among which the user can choose the second answer.
+    * "run", "step": run and step of the second answer.
+    * "note": text shown above the answers.
 
     Args:
         name, row: run and row id of the first answer.

@@ -63,13 +63,14 @@ def what_if(request: JsonObject) -> JsonObject:
 
     Args:
         request: "key" of the response, "settings" (method -> {field: new value}) and "edits" (claim
-            id -> {"label", "informativeness"}).
+            id -> {"label", "informativeness"}; a missing key keeps the judge's value).
 
     Returns:
-        "view": the data of the response.
-        "group": the answers to the same prompt; see `group_rows`.
-        "controls", "config": the input controls and the config of each method.
-        "line": the changed settings as `--set` options.
+        "view": the data of the response, from `Opened.data`.
+        "group": the answers to the same prompt with their rewards, from `group_rows`.
+        "controls": method -> descriptions of its input controls.
+        "config": method -> its settings.
+        "line": the changed settings as options, such as "--set rlfh.f_wrong=-3".
     """
     opened = recall(str(request["key"]))
     edits = request.get("edits") or {}
@@ -129,8 +130,10 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
 def labeller(runs: Runs) -> ServerFunction:
     """Return the function that the page calls to store a person's labels and ratings of claims.
 
-    Its request has the "key" of the open response and the "edits" of its claims; see
-    `annotated.annotate`.
+    * Request: "key" of the open response, and "edits": claim id -> {"label", "informativeness"},
+      or {} to remove a stored label.
+    * Result: "path" of the file with the labels, and "labels": claim id -> label. After an error,
+      {"error": message}.
     """
 
     @server_function

@@ -21,12 +21,13 @@ class BatchJudge:
     """A judge that sends each distinct prompt once. Call it with prompts to get their replies.
 
     Each reply is written to the cache as soon as it arrives; failures are not cached. Several
-    threads may call the judge at once. If a prompt occurs several times in a call, the request's
-    cost belongs to its first reply. The other replies count as cached.
+    threads may call the judge at once. If a prompt occurs several times in a call, the first of its
+    replies has the cost of the request. Its further replies have the cost of a cached reply.
 
     Attributes:
         name: name of the model.
-        send: function that sends distinct prompts and calls `arrived(prompt, reply)` for each.
+        send: (prompts, arrived) -> None. Sends distinct prompts, and calls `arrived(prompt, reply)`
+            when the reply to a prompt is there.
         sampling: the sampling parameters, which are part of the cache's keys.
         cache: stores the replies; None: no cache.
         totals: sum of the costs of all replies so far.

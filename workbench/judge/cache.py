@@ -47,7 +47,10 @@ class Cache:
         return hashlib.sha256(parts.encode()).digest()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[str, float | None]]:
-        """Return text and `Reply.p` of each stored reply by its key; other keys are left out."""
+        """Return key -> (text, p) of the stored replies. Keys without a stored reply are left out.
+
+        `p` is the probability of the task's first label, such as "correct"; None if unknown.
+        """
         with self._lock:
             # reading does not create the file
             if os.getpid() not in self._opened and not self.file.exists():
@@ -71,7 +74,7 @@ class Cache:
         Args:
             key: the key of the prompt, from `key`.
             text: the text of the reply.
-            p: the probability `Reply.p`; None if unknown.
+            p: the probability of the task's first label, such as "correct"; None if unknown.
         """
         with self._lock:
             try:

@@ -76,13 +76,16 @@ def endpoint(
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    `Reply.p` is the probability of the task's first label. It is set if the reply is one label and
-    the server returns log-probabilities. They are requested automatically for replies constrained
-    to a schema. For other replies, put `logprobs` and `top_logprobs` into `extra`.
+    `Reply.p` is the probability of the task's first label, such as "correct", among all labels of
+    the task. It is None unless the reply is one label and the server returns log-probabilities.
+    They are requested automatically for replies constrained to a schema. For other replies, put
+    `logprobs` and `top_logprobs` into `extra`.
 
-    A reply that cannot be parsed is a failure of stage "parse". A constrained label is also a
-    failure if the model's own probability of all labels together is below .5 (`LEAST_MASS`). A
-    request without a usable reply is a failure of stage "judge" with one of these kinds:
+    A failed prompt gets a `Reply` whose text is None and whose `error` is a `Failure`. The stage of
+    the failure is "parse" if the reply cannot be parsed. It is also "parse" if the reply is a
+    constrained label and, without the constraint, the model's probability of all labels together
+    is below .5 (`LEAST_MASS`). If there is no usable reply, the stage is "judge", with one of these
+    kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
     * quota: the account has no credit left
@@ -92,7 +95,7 @@ def endpoint(
     * cache: a reply could not be stored, so no more prompts are sent
     * stopped: the judge was closed
 
-    In these cases, the remaining prompts of a batch are not sent, and fail:
+    The remaining prompts of a batch fail without being sent in these cases:
 
     * 3 prompts in a row failed after all their retries. The limit is 3 + `concurrency` once the
       server has replied, or if replies are truncated.
@@ -101,8 +104,8 @@ def endpoint(
       an untrusted certificate.
 
     Raises:
-        WorkbenchError: an argument is invalid, or `cache` is not a cache of judge replies. No
-            request is sent then.
+        WorkbenchError: an argument is invalid, or `cache` is not a cache of judge replies. This is
+            raised before any request is sent.
     """
     if not model:
         raise WorkbenchError(
@@ -238,7 +241,10 @@ class _Client:
         return min(wait, self.longest_wait)
 
     def request(self, prompt: Prompt, body: JsonMapping) -> JsonObject:
-        """Return the body of a request for a prompt, from the fields of all requests."""
+        """Return the body of the request for a prompt: `body` with the prompt as a message.
+
+        If the server constrains replies, the reply's JSON schema is added.
+        """
         asked = bare_label(prompt) if self.constrained else prompt
         body = {**body, "messages": [{"role": "user", "content": asked.text}]}
         if self.constrained:

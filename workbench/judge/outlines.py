@@ -15,12 +15,13 @@ from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, R
 
 
 def outlines(judge: Judge) -> Write:
-    """Return a function from questions to answers with an outline, written by a language model.
+    """Return a function that answers questions by a language model, each after an outline.
 
-    An answer has the form `[Structure] … [Outline] … [Answer] …` and is written from the question's
-    passages. The function calls the judge twice: first for the outlines of all questions, then for
-    the answers to the questions whose outline could be parsed. If a reply cannot be parsed, the
-    text of the answer is empty and the result has an error.
+    The function takes questions and returns a `Feedback` for each. The text of a response has the
+    form `[Structure] … [Outline] … [Answer] …` and is written from the question's passages. The
+    function calls the judge twice: first for the outlines of all questions, then for the answers to
+    the questions whose outline could be parsed. If a reply cannot be parsed, the response's text is
+    empty and `Feedback.error` is set.
     """
 
     def write(questions: Sequence[Question]) -> list[Feedback]:

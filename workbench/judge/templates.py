@@ -119,14 +119,12 @@ def elements(text: str) -> "tuple[Element, ...]":
 
 
 def count(prompt: Prompt) -> int | None:
-    """Return how many entries the reply to a prompt must have, or how many passages it may cite.
+    """Return the argument `count` of `workbench.judge.wire.read` for the reply to a prompt.
 
-    * "inform": the number of ratings
-    * "checklist": the number of labels
-    * "outline", "expand": the number of passages that the reply may cite
+    * "inform": the number of claims; the reply must have a rating for each
+    * "checklist": the number of items; the reply must have a label for each
+    * "outline", "expand": the number of passages, which the reply cites as 1, 2, …
     * other tasks: None
-
-    `workbench.judge.wire.read` takes this number as its argument `count`.
     """
     tag = {
         "inform": "<claim>",

@@ -79,7 +79,9 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
     Returns:
         A `Failure` of stage "parse", or the value:
 
-        * "extract", "single_pass", "outline": the object
+        * "extract": {"sentences": [{"text", "claims": [text, …]}, …]}
+        * "single_pass": like "extract", but a claim is {"text", "label", "informativeness"}
+        * "outline": {"structure", "points": [{"text", "passage": number from 1}, …]}
         * "checklist": a list of labels
         * "inform": a list of whole numbers from 1 to 5
         * "expand": the text of the answer
@@ -98,7 +100,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
     * `keys`: missing, unknown or repeated keys
     * `blank`: a sentence or claim without a letter or digit
     * `characters`: half a surrogate pair
-    * `form`: an outline or answer with a mark of the form, such as [Answer], inside a part
+    * `form`: a point or an answer that contains a marker of the outlined form, such as [Answer]
     """
     assert task in TASKS, task
     try:
@@ -121,7 +123,10 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
 
 
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
-    """Return the parsed value of a judge's reply (see `read`), or a `Failure`."""
+    """Return the parsed value of a judge's reply, or the `Failure` of the call or of the parsing.
+
+    The arguments `task` and `count`, and the value, are those of `read`.
+    """
     return reply.error or read(task, reply.text or "", count)
 
 
@@ -276,7 +281,7 @@ def _planned(value: JsonMapping) -> JsonObject:
 def planned_outline(value: JsonMapping) -> Outline:
     """Convert the parsed reply to the task "outline" to an `Outline`.
 
-    The outline has no answer yet; its field `answer` is "…".
+    The judge writes the answer later, so the field `answer` has the placeholder "…".
     """
     points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
     return Outline(value["structure"], points, "…")

@@ -142,7 +142,7 @@ def method_configs(
 
 
 def reward_fns(configs: Configs) -> dict[str, RewardFn]:
-    """Return the reward function of each configured method, by the method's name.
+    """Return method name -> reward function, for each method in `configs` (name -> config).
 
     Raises:
         WorkbenchError: a config has invalid values.
@@ -151,11 +151,22 @@ def reward_fns(configs: Configs) -> dict[str, RewardFn]:
 
 
 def checks_needed(configs: Configs) -> tuple[str, ...]:
-    """Return the names of the checks, such as "fact", that the configured methods need."""
+    """Return the names of the checks, such as "fact", whose verdicts the methods in `configs` read.
+
+    Args:
+        configs: name of the method -> config.
+    """
     needed = (check for name, config in configs.items() for check in method(name).checks(config))
     return tuple(dict.fromkeys(needed))
 
 
 def sections_read(configs: Configs) -> frozenset[str]:
-    """Return the sections ("think", "answer", "body") whose claims the configured methods read."""
+    """Return the sections of a response whose claims the methods in `configs` read.
+
+    The sections are "think" (the thinking), "answer" (the tagged answer) and "body" (text outside
+    of tags).
+
+    Args:
+        configs: name of the method -> config.
+    """
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

@@ -52,7 +52,7 @@ MAY_BE_INVALID = " If the question assumes something false, write \\boxed{invali
 
 @dataclass(frozen=True)
 class Scale:
-    """The initial policy and the token limits of a bench.
+    """The initial policy and the token limits of the bench "tiny", "small" or "paper".
 
     Attributes:
         policy: folder or hub name of the initial policy.
@@ -91,17 +91,20 @@ class Bench:
         max_new_tokens: token limit of an answer in an evaluation.
         hash: digest of the closed world or of the questions. A run can be resumed only on a bench
             with the same digest.
-        judge: () -> the checks that grade responses. It is called when a check is first needed.
+        judge: () -> the judge's functions that extract and check claims. It is called when they are
+            first needed.
         checkpoints: policy name, such as "sft" -> folder or hub name.
         long_new_tokens: token limit of an answer to a question that asks for a long text; 0:
             `max_new_tokens`.
         shown: question -> number of the base model's training documents that state the answer; None
             if unknown.
-        named_judge: the judge that the user named; None for the bench's own judge.
-        search: () -> search function over the bench's pages, for a judge that the user named. None
+        named_judge: the judge that replaces the bench's own one, such as that of `--judge`. None:
+            the bench's own judge is used.
+        search: () -> function that searches the bench's pages, which are texts about the subjects
+            of its questions. It finds passages for prompts, and evidence for `named_judge`. None
             if the bench has no pages.
-        questions_hash: question kinds -> digest of the questions of these kinds that are not part
-            of `hash`; None if there are no such questions.
+        questions_hash: question kinds -> digest of those questions of these kinds that `hash` does
+            not cover; None if `hash` covers all.
     """
 
     name: str
@@ -129,7 +132,7 @@ class Bench:
 
     @property
     def judge_identity(self) -> JsonObject:
-        """The judge's entry in a run's config.json: {"judge": …}; {} for the bench's own judge."""
+        """The entry {"judge": its settings} for a run's config.json; {} without `named_judge`."""
         return {"judge": self.named_judge.identity()} if self.named_judge else {}
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
@@ -196,29 +199,31 @@ class Bench:
     def with_retrieved(self, count: int) -> Bench:
         """Return a copy of the bench whose prompts contain passages of the bench's pages.
 
-        Return the bench itself if `count` is 0.
+        Return the bench itself if `count` is 0. Questions that have passages of their own are
+        unchanged.
 
         Args:
             count: number of passages for a question, found by its words (BM25), best first.
 
         Raises:
-            WorkbenchError: the bench has no pages.
+            WorkbenchError: this is not the tiny bench. Other benches judge claims by a question's
+                passages, so wrong passages would make true claims wrong.
         """
         if not count:
             return self
-        if self.search is None:
+        if self.name != "tiny" or self.search is None:
             raise WorkbenchError(
-                f"retrieved is {count}, but bench '{self.name}' has no pages with these questions:"
-                " set retrieved=0, and add passages to the file of questions (`workbench data"
-                " supply`)"
+                f"retrieved is {count}, but bench '{self.name}' takes a question's passages as"
+                " evidence for its claims: set retrieved=0, and add passages to the file of"
+                " questions (`workbench data show FILE --store NAME --out FILE`)"
             )
-        search = cache(self.search)
+        search = self.search()
 
         def questions(*args: object, **kwargs: object) -> list[Question]:
             found = self.questions(*args, **kwargs)
-            passages = search()([question.text for question in found], count)
+            passages = search([question.text for question in found], count)
             return [
-                replace(question, passages=tuple(own))
+                replace(question, passages=question.passages or tuple(own))
                 for question, own in zip(found, passages, strict=True)
             ]
 
@@ -250,9 +255,13 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """Return the model that a run's adapter was trained on: its folder or hub name.
+        """Return the base model of a run's adapter, as a folder or hub name.
 
-        Return None if `policy` is not the folder of a run on this bench.
+        This is the model from which the run's last stage started.
+
+        Args:
+            policy: folder of a run on this bench. For a policy without a run's folder, the result
+                is None.
         """
         path = Path(self.path(policy))
         # an earlier stage may have made the policy from which the last stage started
@@ -296,12 +305,14 @@ def check_policy(name: str, path: str) -> None:
 
 
 def bench(name: str | Bench, questions: str | Path | None = None) -> Bench:
-    """Return the bench called `name`: "tiny", "small" or "paper". A `Bench` is returned unchanged.
+    """Return the bench called `name`, which is an initial policy with questions and a judge.
 
     Args:
+        name: "tiny" (a policy of 1M parameters, and questions about generated facts), "small" (a
+            model of 0.5B parameters) or "paper" (7B). A `Bench` is returned unchanged.
         questions: name of a data set, or path of a file, with the questions of "small" or "paper".
-            By default, "small" has questions from the table of real facts, and "paper" raises an
-            error. "tiny" ignores this argument.
+            None: "small" uses the table of real facts (folder `data/real-facts` of the repository),
+            and "paper" raises an error. "tiny" ignores this argument.
 
     Raises:
         WorkbenchError: no bench has this name, or its questions are missing or cannot be read.
@@ -347,8 +358,10 @@ def _tiny() -> Bench:
         ),
         hash=world.hash,
         judge=lambda: world_checks(world),
-        search=lambda: (
-            from_passages([Passage(page.id, page.title, page.text) for page in world.pages]).search
+        search=cache(
+            lambda: (
+                from_passages([Passage(one.id, one.title, one.text) for one in world.pages]).search
+            )
         ),
         checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
     )

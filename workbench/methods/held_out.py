@@ -31,10 +31,12 @@ def train_with_held_out(
     """Train a reward model on most questions, and measure it on the held-out questions.
 
     Args:
-        rows: responses with segments, each with its target factuality.
+        config: settings of the reward model and its training.
+        rows: responses. Each has segments (sentences, or the whole text) with a target from 0 to 1.
         share: share of the questions to hold out, from 0 to 1; see `split_held_out`.
         base: folder or hub name of the model that is fine-tuned.
-        out: the stage's folder, for the model and the metrics (`held_out.json`).
+        out: folder to which the model and its metrics (`held_out.json`) are written.
+        seed: seed of the split and of the training.
         measure: (model, training rows, held-out rows) -> metrics; None for the function `held_out`.
 
     Returns:
@@ -54,11 +56,13 @@ def split_held_out(
 ) -> tuple[list[Judged], list[Judged]]:
     """Split rows by question, and return (training rows, held-out rows).
 
-    Questions whose titles share a name, such as a person's, are on the same side of the split. If
-    this would hold out less than half of `share`, questions are held out at random instead.
+    Questions are chosen at random. Questions whose titles share a name, such as "Ana Bo", are on
+    the same side of the split. If these groups are so large that less than half of the wanted
+    questions can be held out, shared names are ignored.
 
     Args:
-        share: largest share of the questions to hold out, from 0 to 1; their number is rounded.
+        share: share of the questions to hold out, from 0 to 1. The number of questions is rounded.
+            It may be smaller if questions share names.
     """
     questions = {row.question.id: row.question for row in rows}
     groups, wanted, held = _related(questions.values()), round(share * len(questions)), set[str]()
@@ -91,9 +95,10 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 
 
 def held_out(scorer: Scorer, training: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
-    """Return metrics of a reward model on held-out rows: those of `calibration`, and counts.
+    """Score held-out rows with a reward model, and return metrics of the scores, and counts.
 
-    Each pair for `calibration` is a segment's score and its target. The counts are:
+    The metrics are those of `calibration`, over all segments (sentences, or whole texts). The
+    counts are:
 
     * `rows`: number of scored rows
     * `segments`: number of segments in the scored rows
@@ -137,7 +142,8 @@ def calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, float | None]
 
     Returns:
         * `supported`: share of pairs with the label "supported"
-        * `auc`, `accuracy`: how well the predictions match the binary labels
+        * `auc`: area under the ROC curve of the predictions, for the binary labels
+        * `accuracy`: share of predictions with the right label, where above .5 means "supported"
         * `ece`: expected calibration error in ten bins (Guo et al., arXiv 1706.04599)
         * `squared_error`: mean squared difference between prediction and target
     """

@@ -43,8 +43,9 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
     """Turn a function (feedback, verdicts) -> reward into a reward function: feedback -> reward.
 
     Args:
-        pay: the function. It receives a feedback and the `table` of its verdicts. If it raises
-            `Unscored`, the reward's value is None and its `error` is the failure.
+        pay: the function. It receives a response with its claims and verdicts (`Feedback`), and the
+            verdicts by target and aspect (`table`). If it raises `Unscored`, the reward's value is
+            None and its `error` is the failure.
     """
 
     def reward(feedback: Feedback) -> Reward:
@@ -57,10 +58,11 @@ def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
 
 
 def table(feedback: Feedback) -> Table:
-    """Return a dict from (target, aspect), such as ("claim:0", "fact"), to verdict.
+    """Return the verdicts on a response as a dict: (target, aspect) -> verdict.
 
-    If several verdicts have the same key, the first is used. The aspect None stands for any aspect:
-    the key ("claim:0", None) has the first verdict on claim 0.
+    A key is, for example, ("claim:0", "fact"): the target is the checked object, the aspect is the
+    kind of check. If several verdicts have the same key, the first is used. The aspect None stands
+    for any aspect: the key ("claim:0", None) has the first verdict on claim 0.
     """
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
@@ -100,7 +102,8 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
     """Raise `Unscored` if the verdict on a target failed. A missing verdict is accepted.
 
-    A failure for lack of an input, such as gold answers, is accepted too (`LACKING`).
+    Missing inputs, such as gold answers, are recorded like failures (`LACKING`). A verdict with
+    such a record is accepted too.
 
     Args:
         aspects: aspects in order of preference; only the first available verdict is checked.
@@ -119,6 +122,9 @@ def _first(verdicts: Table, target: str, aspects: Sequence[str | None]) -> Verdi
 
 def label(verdict: Verdict, declared: Collection[str]) -> str:
     """Return the label of a verdict.
+
+    Args:
+        declared: the accepted labels, such as ("correct", "uncertain", "incorrect").
 
     Raises:
         Unscored: the label is None or not in `declared`.
@@ -165,7 +171,8 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
     """Return the claims of a response for which `wanted` returns True.
 
     Raises:
-        Unscored: extraction failed or was not run, or claims and sentences are inconsistent.
+        Unscored: extraction failed or was not run, two claims have the same id, or a claim or
+            sentence has an invalid position.
     """
     if feedback.error is not None:
         raise Unscored(feedback.error)
@@ -212,7 +219,10 @@ def on_claim(verdicts: Table, claim: Claim, *aspects: str) -> Verdict:
 
 
 def total(events: Sequence[Event]) -> float:
-    """Return the sum of the events' values."""
+    """Return the reward: the sum of its events' values.
+
+    An event is a part of the reward, with the position in the response to which it is assigned.
+    """
     # `fsum` rounds once, so the order of the events does not change the sum
     return fsum(event.value for event in events)
 

@@ -32,7 +32,8 @@ __all__ = ["AT_ONCE", "Method", "Prompts", "Training", "scaled"]
 class MethodConfig(Protocol):
     """Type of a method's config: a frozen dataclass of settings.
 
-    Nested dataclasses have the settings of the questions (`prompts`) and of each trainer.
+    The field `prompts` selects the questions. Each trainer, such as GRPO, has its own field for its
+    settings (`grpo`).
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
@@ -52,8 +53,8 @@ class Training:
         trainer: name of the config's field with the trainer's settings, such as "grpo".
         idle: settings that have no effect in this config, such as "ppo" if the trainer is GRPO.
             Setting one of them is an error.
-        start: checkpoint of the bench, such as "base", that training starts from if the user names
-            no policy. None: the bench's initial policy.
+        start: policy that training starts from if the user names none: a key of
+            `Bench.checkpoints`, such as "base". None: the bench's initial policy.
         resident_models: number of models that the reward keeps in memory, each as large as the
             policy.
     """
@@ -68,7 +69,8 @@ class Training:
 class Method:
     """A method: its settings, its reward and its training.
 
-    `a -> b` describes a function or a mapping from a to b.
+    `a -> b` describes a function or a mapping from a to b. A bench is an initial policy with
+    questions and a judge.
 
     Attributes:
         name: the name on the command line and in stored rows.
@@ -77,13 +79,13 @@ class Method:
             with `workbench.util.config.setting`.
         reward: config -> reward function. Raises WorkbenchError for invalid values.
         checks: config -> names of the checks whose verdicts the reward reads.
-        sections: config -> sections of a response, such as "answer", whose claims are verified. A
-            row may also have claims of other sections, for other methods; the reward must ignore
-            them.
+        sections: config -> sections of a response ("think", "answer", "body") whose claims are
+            verified. A stored row may also have claims of other sections, because another method
+            needs them. The reward must ignore these claims.
         stages: config, bench -> training stages, in order. None for a method without training.
         parts: name of a part of the reward -> (its title, its meaning).
-        scales: bench name -> config for that bench. Benches that are not listed use the paper's
-            settings.
+        scales: bench name -> config for that bench, such as settings for a tiny policy. Benches
+            that are not listed use the paper's settings.
         training: config -> how the policy is trained with this config.
         input_digests: config, bench -> {name: digest} of the files and models that the config
             names. The digest of a missing input is None. A run can be resumed only with the same
@@ -129,9 +131,10 @@ class Method:
             )
 
     def with_steps(self, config: MethodConfig, steps: int) -> list[str]:
-        """Return settings, such as ["truthrl.grpo.steps=10"], for a training of `steps` steps.
+        """Return settings that limit a training to `steps` steps: ["truthrl.grpo.steps=10"].
 
-        For a trainer that has a number of epochs, a second setting removes this number.
+        If the config sets a number of epochs, a second setting unsets it, such as
+        "klcf.dpo.epochs=none".
         """
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
@@ -180,7 +183,10 @@ class Method:
 
 @dataclass(frozen=True)
 class Prompts:
-    """Settings that select the questions for training and for the evaluations before and after."""
+    """Settings that select questions, and their prompts, for training and evaluation.
+
+    A run evaluates the policy before and after training.
+    """
 
     kinds: str = setting(
         "", "question kinds to train on, separated by commas; empty for the bench's own"
@@ -197,8 +203,9 @@ class Prompts:
     system: str | None = setting(None, "system prompt; empty: no system prompt; none: the bench's")
     retrieved: int = setting(
         0,
-        "passages of the bench's pages that are found for a question and put into its prompt",
+        "number of passages in each prompt, found by a search in the closed world's pages",
         least=0,
+        most=3,  # longer prompts leave the tiny policy no positions for an answer
     )
 
     def trained(self) -> list[str]:
@@ -221,9 +228,11 @@ def reward_settings(config: MethodConfig) -> JsonObject:
 def training_questions(
     prompts: "Prompts", bench: Bench, *, answered: bool = True
 ) -> list[Question]:
-    """Return the bench's questions for training: those of split "rl" and of the kinds in `prompts`.
+    """Return the bench's questions for training, from the split "rl".
 
     Args:
+        prompts: selects the kinds of questions, such as "single" or "biography", the system prompt,
+            and the number of retrieved passages in each prompt.
         answered: if True, return only questions with gold answers.
 
     Raises:
@@ -247,8 +256,8 @@ def chosen_questions(
     """Return the bench's questions of one split and one language.
 
     Args:
-        kinds: question kinds, or relations of the real facts, to return. None: the bench's default
-            kinds.
+        kinds: question kinds to return, such as "single" or "biography". For questions about real
+            facts, a relation, such as "capital", can be given too. None: the bench's default kinds.
         answered: if True, return only questions with gold answers. None: True if no `kinds` are
             given, else False.
 
@@ -286,9 +295,9 @@ def check_prompts(prompts: "Prompts", bench: Bench) -> None:
 
 
 def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
-    """Check that a language model judge has passages, if the method verifies claims.
+    """Check that a judge that is a language model can verify claims: it needs passages.
 
-    Other judges, and methods that do not verify claims, always pass.
+    Nothing is checked if the judge is not a language model, or the method does not verify claims.
 
     Raises:
         WorkbenchError: the judge has no passages to compare claims with.

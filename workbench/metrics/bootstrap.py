@@ -30,7 +30,11 @@ AREAS = ("aurc", "auroc")
 
 @dataclass(frozen=True)
 class Sums:
-    """Numerators and denominators of M metrics for Q questions, summed over their responses."""
+    """Numerators and denominators of M metrics for Q questions, summed over their responses.
+
+    The arrays have the shape (Q, M): a row per question in `questions`, a column per metric in
+    `names`.
+    """
 
     questions: tuple[str, ...]
     names: tuple[str, ...]
@@ -41,7 +45,7 @@ class Sums:
 def collect(
     terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]
 ) -> Sums:
-    """Return the numerators and denominators, added up over the responses to each question.
+    """Add up the numerators and denominators of metrics over the responses to each question.
 
     Args:
         terms: one pair (question id, {metric: (numerator, denominator)}) for each response. A
@@ -64,7 +68,8 @@ def collect(
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
     """Return the metrics of R resamples as an array (R, M + 2), with NaN where undefined.
 
-    The columns are the M metrics of `sums`, then AURC and AUROC of `answers` (see `confidence`).
+    The columns are the M metrics of `sums`, then two metrics of the confidences in `answers`: AURC
+    (area under the risk–coverage curve) and AUROC (area under the ROC curve).
 
     Args:
         weights_RQ: how often each resample counts each question. Without weights, R is 1 and each
@@ -85,9 +90,9 @@ def draws(
 ) -> Iterator[np.ndarray]:
     """Yield the weights of `resamples` bootstrap resamples in arrays (R, runs · questions).
 
-    A weight says how often a question is drawn, with replacement. With several runs, runs are drawn
-    too. A weight is then the number of draws of the question times the number of draws of its run.
-    R is limited so that an array does not need much memory.
+    A weight is the number of times that a question is drawn, with replacement. With several runs,
+    runs are drawn too, and this number is multiplied by the number of draws of the question's run.
+    To save memory, each array has only R of the resamples.
 
     Args:
         questions: number of questions in each run.
@@ -159,11 +164,16 @@ def paired(
     * `low`, `high`: the 95 % interval of `diff`.
     * `p`: the two-sided bootstrap p-value. It is at least 2/2^n, the smallest p-value of an exact
       sign test on n questions *(ours)*.
-    * `n`: the number of questions for which both sets define the metric. Only these questions
-      count.
+    * `n`: the number of questions for which the metric is defined in `a` and in `b`. Only these
+      questions count.
 
-    Undefined values are None. `a` and `b` must have the same questions, and each resample draws the
-    same questions from both. For `runs`, see `intervals`.
+    Undefined values are None. Each resample draws the same questions from both sets.
+
+    Args:
+        a, b: the sums and the ranked answers of each set. Both must have the same questions, in the
+            same order.
+        runs: number of runs (trainings with different seeds) in `a` and in `b`. The sums have all
+            questions of the first run, then all questions of the second run, and so on.
     """
     import numpy as np
 

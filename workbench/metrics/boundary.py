@@ -49,7 +49,11 @@ class Majority(NamedTuple):
 
 @dataclass(frozen=True)
 class Probed:
-    """A question with its sampled answers, in the order in which they were sampled."""
+    """A question with its sampled answers, in the order in which they were sampled.
+
+    `exposures` is the number of training documents that state the rarest fact that the answer
+    needs.
+    """
 
     question_id: str
     samples: tuple[Sample, ...]
@@ -127,13 +131,17 @@ def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
 
     * `n`: number of questions.
     * `ook`: number of questions that are out of knowledge.
-    * `unsettled`: number of questions that may be out of knowledge (`Probed.ook` is None).
+    * `unsettled`: number of questions for which this is not known (`Probed.ook` is None).
     * `ook_share`: `ook` / (`n` − `unsettled`).
     * `failed`: number of samples that could not be graded.
     * `majority`: number of samples (1, 2, 4, …, k) -> accuracy, abstention and hallucination of the
       majority answers.
     * `aurc`: area under the risk–coverage curve of the majority answers.
-    * `agreement`, `confidence_bins`, `risk_coverage`, `exposure`: see the functions of these names.
+    * `agreement`: how well the label "out of knowledge" agrees with the truth.
+    * `confidence_bins`, `risk_coverage`: correctness of the majority answers by their confidence.
+    * `exposure`: outcomes by number of training documents.
+
+    Each of the last four values is the result of the function with this name.
     """
     settled = [row.ook for row in rows if row.ook is not None]
     tops = [(row.question_id, top) for row in rows if (top := row.majority)]

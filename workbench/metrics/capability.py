@@ -19,11 +19,12 @@ Z = 1.959964  # quantile .975 of the normal distribution, for 95 % intervals
 def read_accuracies(path: Path) -> JsonObject | None:
     """Return the accuracies of a results file: `{"TASK METRIC": {value, low, high, n, stderr}}`.
 
+    The file is a JSON file that lm-evaluation-harness wrote. A key is, for example, "arc_easy acc".
     `n` is the number of samples, and `low` and `high` are the 95 % interval. A missing standard
     error is computed from the accuracy and n. If n is missing too, the interval is None.
 
     A metric is left out if its value is not from 0 to 1, or if smaller values are better. Return
-    None if the file is not a results file.
+    None if the file is not such a results file.
     """
     stored = (read_json(path) if path.suffix == ".json" else None) or {}
     results = stored.get("results")

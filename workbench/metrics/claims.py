@@ -108,14 +108,16 @@ def median_claims(rows: Iterable[Row]) -> int | None:
 
 
 def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
-    """Return what one response adds to each claim metric: `{metric: (numerator, denominator)}`.
+    """Return one response's terms of the claim metrics: `{metric: (numerator, denominator)}`.
 
-    The dict is empty if the claims were not all judged (the row's state is "failed", "unverified"
-    or "not_judged").
+    The value of a metric is the sum of the numerators divided by the sum of the denominators. The
+    dict is empty if the claims were not all judged: `row.state` is "failed", "unverified" or
+    "not_judged".
 
     Args:
-        k: K of recall@K and F1@K.
-        veriscore_k: K of VeriScore; None leaves VeriScore out.
+        k: K of recall@K and F1@K, by default 32.
+        veriscore_k: K of VeriScore, such as the result of `median_claims`; None leaves VeriScore
+            out.
     """
     if row.state in ("failed", "unverified", "not_judged"):
         return {}

@@ -49,9 +49,10 @@ def facet_table(
 ) -> JsonObject:
     """Return the metrics of answers about several facets: `{metric: {value, low, high, n}}`.
 
-    The metrics are those of this module and the facts per query and per sentence (see `claims`).
-    `low` and `high` are the 95 % bootstrap interval over n questions. Only answers for which
-    `of_facets` is True count. Return {} if there are no such answers.
+    A facet is an entity that the answer must cover. The metrics are those of this module, and the
+    shares of responses and of sentences whose claims are all supported ("fact_per_query",
+    "fact_per_sentence"). `low` and `high` are the 95 % bootstrap interval over n questions. Only
+    answers for which `of_facets` is True count. Return {} if there are no such answers.
 
     Args:
         rows: the `Row` of each response in `feedbacks`, in the same order.
@@ -70,14 +71,19 @@ def facet_table(
 
 
 def of_facets(feedback: Feedback) -> bool:
-    """Return whether a response's claims are verified against the passages of its question."""
+    """Return whether the metrics of this module apply to a response.
+
+    They apply if its claims are verified against the passages of the question, that is,
+    `question.meta["evidence"]` is "passages".
+    """
     return feedback.response.question.meta.get("evidence") == BY_PASSAGES
 
 
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
-    """Return what one response adds to each facet metric: `{metric: (numerator, denominator)}`.
+    """Return one response's terms of this module's metrics: `{metric: (numerator, denominator)}`.
 
-    The dict is empty if the extraction failed, or if a claim has no verdict or a failed verdict.
+    The value of a metric is the sum of the numerators divided by the sum of the denominators. The
+    dict is empty if the extraction failed, or if a claim has no verdict or a failed verdict.
     """
     response = feedback.response
     facts = {
@@ -135,8 +141,8 @@ def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
     A]. A claim that names no facet, or more than one, is skipped.
 
     Args:
-        parts: claims of an answer, or points of its plan, which are treated like claims.
-        names: the facets.
+        parts: claims of an answer, or points of its outline (plan), which are treated like claims.
+        names: the facets: names of the entities that the answer must cover.
     """
     single = [facets[0] for part in parts if len(facets := about(part.text, names)) == 1]
     return [name for name, _ in groupby(single)]
@@ -176,12 +182,12 @@ def _citations(
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
     """Return the passage numbers that a sentence cites, each once: "… [2]" → [2].
 
-    A sentence without numbers cites the passages that the plan names for its facets. A number is
-    returned even if there is no passage with this number.
+    If a sentence has no numbers, the outline gives them: the sentence cites the passages of the
+    points that name one of its facets. A number is returned even if there is no such passage.
 
     Args:
-        outline: the parsed answer with its plan; None without a plan.
-        facets: the facets that the sentence is about.
+        outline: the parsed answer with its outline; None without an outline.
+        facets: the facets (entities) that the sentence is about.
     """
     numbers = citations(sentence)
     if not numbers and outline:

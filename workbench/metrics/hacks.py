@@ -57,7 +57,12 @@ def hacks(path: Path | str) -> list[JsonObject]:
     * `left_out`: number of responses that failed or have claims without a verdict; `n` does not
       include them.
     * `claims`: number of claims in the answers.
-    * `repeated`, `off_subject`, …: see the module's docstring.
+    * `repeated`, `off_subject`: share of claims that repeat an earlier claim, or are about another
+      subject than the question's.
+    * `told_again`, `sentences_per_fact`: share of facts that several claims state, and number of
+      sentences per fact.
+    * `after_facts`, "beside": share of responses that abstain after a supported claim in the
+      thinking, and share of these whose thinking does not concern the question.
 
     Args:
         path: a run's folder or a file of feedback rows. For rows without a step, `step` is None.

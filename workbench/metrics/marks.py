@@ -22,10 +22,10 @@ REASON = "no answer was marked"
 
 
 def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
-    """Return the prompts that ask a judge to rate answers, as (question id, prompt) pairs.
+    """Return prompts that ask a judge to rate answers from 1 to 5: (question id, prompt) pairs.
 
     Each answer gets two prompts, on its coherence and on its helpfulness. A prompt contains the
-    answer without its thinking and plan.
+    answer without its thinking and its outline.
 
     Args:
         path: a file of feedback rows, or a run's folder.
@@ -47,11 +47,11 @@ def mark_prompts(path: Path | str) -> list[tuple[str, Prompt]]:
 def marks(
     judge: Judge, prompts: Sequence[tuple[str, Prompt]], seed: int, resamples: int
 ) -> JsonObject:
-    """Ask the judge for marks; return the shares of good answers and the mean marks.
+    """Ask the judge for marks from 1 to 5; return the shares of good answers and the mean marks.
 
     * "coherence", "helpfulness": the shares of answers with a mark of at least 4.
     * "coherence_mark", "helpfulness_mark": the mean marks.
-    * "judge": the cost and the failures. Failed marks are left out.
+    * "judge": the cost and the failures of the judge. Failed marks are left out of the metrics.
 
     Shares and means are `{value, low, high, n}`, with a 95 % bootstrap interval over n questions.
 

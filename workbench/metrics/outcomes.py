@@ -36,7 +36,7 @@ def outcome_failed(feedback: Feedback) -> bool:
 
     This is the case if claims could not be extracted, or if an expected outcome is missing. An
     outcome is expected if there is an outcome verdict or the question has gold answers. It is not
-    expected if the outcome verdict says that an input is missing (`LACKING`).
+    expected if the outcome verdict only records a missing input, such as gold answers (`LACKING`).
     """
     if feedback.error is not None or outcome_of(feedback) is not None:
         return feedback.error is not None
@@ -49,8 +49,9 @@ def outcome_failed(feedback: Feedback) -> bool:
 def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
     """Return `{accuracy, abstention, hallucination, truthfulness, failed}` of graded responses.
 
-    `failed` is the number of responses whose grading failed. The other values are None if no
-    response has an outcome.
+    `failed` is the number of responses whose grading failed. The other values are rates over the
+    responses with an outcome; None without such responses. Truthfulness is accuracy −
+    hallucination.
     """
     outcomes = [label for feedback in feedbacks if (label := outcome_of(feedback))]
     values = _rates([outcomes.count(label) / max(1, len(outcomes)) for label in OUTCOMES])
@@ -87,7 +88,8 @@ def table(
 
     * `accuracy`, `abstention`, `hallucination`, `truthfulness`, `attempted_accuracy`, `f_score`:
       each is `{value, low, high, n}`. `value` is over all responses (Avg@k with k responses per
-      question). Undefined values are None.
+      question). Undefined values are None. `attempted_accuracy` leaves out abstentions; `f_score`
+      is the harmonic mean of this accuracy and `accuracy`.
     * `n`: the number of questions.
     * `failed`: the number of responses whose grading failed.
 

@@ -62,7 +62,10 @@ class Pairs(NamedTuple):
 def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     """Pair the answers of two files, or run folders, by question, step and sample number.
 
-    The rows need no verdicts.
+    Only the answers are compared, so the rows need no verdicts.
+
+    Args:
+        feedback, other: a file of feedback rows or a run's folder each.
 
     Raises:
         WorkbenchError: both files are the same; a file is not feedback; the text of a question is
@@ -170,12 +173,13 @@ def win_rate(
     * `words`: the mean number of words of each file's answers, as {"feedback", "other"}.
     * `pairs`: `{n, won, tied, lost, identical, incomplete}`, the number of pairs by result.
 
-    The two rates have 95 % bootstrap intervals over questions. If such an interval is a single
-    point, it is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions, there is no
-    interval *(our choice)*.
+    The two rates have 95 % bootstrap intervals over questions. A bootstrap interval that is a
+    single point is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions, there is
+    no interval *(our choice)*.
 
     Args:
-        incomplete: the number of pairs that were not judged in both orders; it is only reported.
+        incomplete: the number of pairs that `judge_pairs` left out, because the judge failed in one
+            of the orders. It is only reported.
     """
     terms = [(duel.question_id, _terms(duel)) for duel in duels]
     resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)

@@ -18,7 +18,7 @@ IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *O
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the metrics that `summarise` and `compare` return."""
+    """K and bootstrap settings for `summarise`, `compare`, `paired_runs` and `over_runs`."""
 
     k: int = K  # of recall@K and F1@K
     veriscore_k: int | None = None  # VeriScore's K; by default the median number of claims
@@ -39,14 +39,16 @@ def compare_files(
 ) -> JsonObject:
     """Return all metrics of `feedback` and, with `other`, the differences of the two files.
 
-    The entries are those of `summarise` and, with `other`, of `compare`. A difference is the metric
-    of `feedback` minus the metric of `other`. VeriScore's K is the median number of claims of all
-    compared responses.
+    The result has the entries of `summarise(feedback)`. With `other`, it also has the entries of
+    `compare`, whose differences are `feedback` minus `other`. VeriScore's K is the median number of
+    claims over the responses with claims, in both files together.
 
     Args:
-        feedback, other: files of feedback rows, or folders of runs (see `file_of`).
-        judge: compares the answers of the two files (see `pairs`) or, without `other`, rates the
-            answers of `feedback` (see `marks`). None: these metrics are left out.
+        feedback, other: files of feedback rows, or folders of runs. For a folder, the evaluation
+            after training is read or, without one, the training rollouts.
+        judge: adds metrics. With `other`, it compares the two answers to each question (win rate).
+            Without `other`, it rates coherence and helpfulness of each answer from 1 to 5. None:
+            these metrics are left out.
         k: K of recall@K and F1@K.
         sections: count only claims in these sections of the response ("think", "answer", "body");
             empty for all.
@@ -100,14 +102,16 @@ def compare_files(
 def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObject:
     """Return all metrics of one file's rows: `{n, questions, …, <metric>: {value, low, high, n}}`.
 
-    * `n`: number of responses; inside a metric, the number of questions that define the metric.
-    * `steps`: number of training steps; each step is another policy.
+    A metric is for example "factscore" or "accuracy". The other entries include:
+
+    * `n`: number of responses. Inside a metric, `n` is the number of questions that have a value.
+    * `steps`: number of distinct training steps, which have different policies; 0 without steps.
     * `excluded`: number of responses in each `Row.state` other than "scored".
     * `failed`: number of responses with a recorded failure.
     * `duplicate_ids`: number of responses with the id of an earlier response; `n` includes them.
 
-    `low` and `high` are the 95 % bootstrap interval over questions. An undefined metric has the
-    value None, and `reason` says why.
+    `low` and `high` are the 95 % bootstrap interval over questions. If a metric is undefined, its
+    `value` is None and its `reason` says why. `settings` is by default `Settings()`.
     """
     settings = settings or Settings()
     if settings.veriscore_k is None:
@@ -144,8 +148,9 @@ def claim_table(
 ) -> JsonObject:
     """Return the claim metrics that evaluations report: `{metric: {value, low, high, n}}`.
 
-    The metrics are `IN_EVALUATIONS`, recall@K and F1@K, with 95 % intervals over n questions.
-    The dict is empty if claims were not extracted from any response.
+    The metrics are recall@K, F1@K and those in `IN_EVALUATIONS`, such as "factscore" and "claims".
+    `low` and `high` are the 95 % interval over n questions. The dict is empty if claims were not
+    extracted from any response.
     """
     if not any(row.extracted for row in rows):
         return {}
@@ -157,8 +162,10 @@ def claim_table(
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> JsonObject:
     """Compare two files: return `{common, paired: {metric: {value, other, diff, …}}}`.
 
-    `common` is the number of questions that are in both files. For the values of a metric, see
-    `bootstrap.paired`. A metric counts only questions for which both files define it.
+    `common` is the number of questions that are in both files. `value` is the metric of `rows`,
+    `other` that of `others`, and `diff` their difference. `low`, `high`, `p` and `n` are as in
+    `paired_runs`. A metric counts only questions for which both files define it. If a metric is
+    undefined, its `reason` says why.
     """
     cells: dict[str, JsonObject] = {}
     for name, cell in paired_runs([rows], [others], settings).items():
@@ -172,8 +179,15 @@ def paired_runs(
 ) -> dict[str, JsonObject]:
     """Compare two policies that were trained with the same seeds.
 
-    Return `{metric: {value, other, diff, low, high, p, n}}`; see `bootstrap.paired`. Questions and
-    seeds are both resampled. With several seeds, AURC and AUROC are None.
+    Return `{metric: {value, other, diff, low, high, p, n}}`:
+
+    * `value`, `other`: the metric of the first and of the second policy, over all seeds.
+    * `diff`, `low`, `high`: `value` − `other`, with its 95 % bootstrap interval.
+    * `p`: two-sided bootstrap p-value.
+    * `n`: number of questions for which both policies define the metric.
+
+    The bootstrap resamples questions and seeds. With several seeds, "aurc" and "auroc" are not
+    computed, and their values are None.
 
     Args:
         runs: for each seed, the evaluated rows of the first policy.
@@ -199,8 +213,9 @@ def paired_runs(
 def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, JsonObject]:
     """Return the metrics of a policy that was trained with several seeds.
 
-    The result is `{metric: {value, low, high, n}}`; see `bootstrap.intervals`. Questions and seeds
-    are both resampled. AURC and AUROC are None.
+    The result is `{metric: {value, low, high, n}}`, with the 95 % bootstrap interval from `low` to
+    `high` and the number n of questions that have a value. The bootstrap resamples questions and
+    seeds. "aurc" and "auroc" are not computed, and their values are None.
 
     Args:
         runs: for each seed, the evaluated rows of the policy.

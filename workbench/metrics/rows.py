@@ -39,9 +39,9 @@ class Row:
 
     * `not_judged`: no claims were extracted and no verdict was given.
     * `failed`: the extraction or the verdict on a claim failed. Claim metrics leave out the row.
-      (Other failures only set the field `failed`; the claims still count.)
+      (A failed reward, for example, only sets the field `failed`; the claims still count.)
     * `abstained`: the outcome is "uncertain" or, without an outcome, the text declines to answer.
-      This state is not used if only claims of the thinking are counted.
+      Rows that were read with `sections=["think"]` never have this state.
     * `no_claims`: the response is not an abstention, but has no claims.
     * `unverified`: a claim has no verdict on its truth. Claim metrics leave out the row.
     * `scored`: the response has claims, and every claim has a label.
@@ -96,7 +96,8 @@ def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
     """Return the rows of a feedback file, or of a run's folder, as `Row`s.
 
     Args:
-        path: the file or folder, see `file_of`.
+        path: the file or folder. For a folder, the evaluation after training is read or, without
+            one, the training rollouts.
         sections: count only claims in these sections of the response ("think", "answer", "body");
             by default all.
 
@@ -176,15 +177,24 @@ def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:
-    """Convert feedback in memory to `Row`s. For `sections`, see `read_rows`."""
+    """Convert feedback in memory to `Row`s.
+
+    Args:
+        sections: count only claims in these sections of the response ("think", "answer", "body");
+            by default all.
+    """
     return [reduce_row(feedback.to_row(), sections) for feedback in feedbacks]
 
 
 def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
-    """Convert one stored feedback row to a `Row`. For `sections`, see `read_rows`.
+    """Convert one stored feedback row to a `Row`.
 
-    The label of a claim is that of its verdict. A hand-labelled row may have the label in the claim
-    itself.
+    A claim is labelled by its verdict or, without a verdict, by its own field `label`, which
+    hand-labelled rows have.
+
+    Args:
+        sections: count only claims in these sections of the response ("think", "answer", "body");
+            by default all.
     """
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]

@@ -77,7 +77,9 @@ def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
 
 @dataclass
 class Decoding:
-    """One decoding of prompts, which start in the given order.
+    """A run of sampling that gives a completion for each prompt, with one key-value cache.
+
+    The prompts enter the batch in the given order.
 
     Random numbers come from torch's CPU generator. Those of a completion depend on the index of its
     prompt, not on the texts of other prompts.
@@ -238,9 +240,9 @@ def prefill(
 def tail_length(prompts: Sequence[Prompt]) -> int:
     """Return the number of final tokens of each prompt that `prefill` computes separately.
 
-    `prefill` computes equal beginnings of prompts once, and then the final tokens of each prompt.
-    The returned number keeps the total of computed tokens small. It is 0 if sharing beginnings
-    saves fewer than `PASS` tokens.
+    The tokens before them are the beginning of the prompt. `prefill` computes each distinct
+    beginning once. The returned number gives about the smallest total of computed tokens. It is 0
+    (nothing is shared) if sharing saves fewer than `PASS` (256) tokens.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 

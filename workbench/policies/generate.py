@@ -32,8 +32,9 @@ class Sampling:
         logprobs: also return the log-probability of each sampled token, at temperature 1.
         seeds: a seed for each question, instead of `seed`. The samples of a question then do not
             depend on the other questions.
-        rows: the index of each prompt in a batch that several processes share. The random numbers
-            are then those of a single process. () if there is only one process.
+        rows: the index of each prompt in the whole batch, if several processes each sample a part
+            of it. A prompt then gets the same random numbers as in one process. () if the whole
+            batch is in this process.
     """
 
     max_new_tokens: int
@@ -146,6 +147,10 @@ def as_response(
     Args:
         ids: the sampled ids, with the end token if it was sampled.
         stop_ids: ids of the tokens that end a response.
+        sample: number of the response among the samples for the question, from 0.
+        step: training step; None outside training.
+        prompt_ids: token ids of the prompt.
+        logprobs: log-probability of each sampled id; () if not known.
     """
     group = question.id if step is None else f"{question.id}/{step}"
     # from the ids: encoding the text again may split it into other tokens

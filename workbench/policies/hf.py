@@ -118,9 +118,10 @@ def sampled_logits(
 
 
 def has_linear_head(model: PreTrainedModel) -> bool:
-    """Return whether the model's logits are its last hidden states, times the output layer.
+    """Return whether the logits are a plain linear layer applied to the last hidden states.
 
-    Some models also scale or cap the logits, and an output layer may have an adapter.
+    The result is False if the model also scales or caps its logits, or if its output layer has an
+    adapter.
     """
     import torch
 

@@ -80,7 +80,8 @@ def serve(
         model: a folder or a hub name (served by vLLM), or a file `….gguf` (served by llama.cpp,
             with or without a GPU).
         port: 0 chooses a free port.
-        name: the model's name in requests; None for `model`, or for "b" if `model` is "a/b.gguf".
+        name: the model's name in requests. None: `model` itself; for a GGUF file, its name without
+            folder and suffix, such as "b" for "a/b.gguf".
         memory: share of the GPU's memory that vLLM takes. A policy that is trained or evaluated on
             the same GPU needs the rest.
         length: largest number of tokens of prompt and reply together. None: as many as vLLM's
@@ -131,9 +132,15 @@ def arguments(
     length: int | None,
     on_gpu: bool | None = None,
 ) -> list[str]:
-    """Return the command-line arguments of vLLM's server; for the parameters see `serve`.
+    """Return the command-line arguments of vLLM's server.
 
-    If `on_gpu` is None, a GPU is used if there is one.
+    Args:
+        model: folder or hub name.
+        name: the model's name in requests.
+        memory: share of the GPU's memory that vLLM takes.
+        length: largest number of tokens of prompt and reply together. None: as many as vLLM's
+            memory and the model allow.
+        on_gpu: whether the server uses a GPU. None: if there is one.
     """
     import torch
 

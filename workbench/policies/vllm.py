@@ -130,10 +130,10 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
 
 
 def lengths(llm: VLLM) -> tuple[int, int]:
-    """Return two numbers of tokens: vLLM's limit, and the context length of the model.
+    """Return (vLLM's limit, context length of the model), both in tokens.
 
-    vLLM's limit is the largest number of tokens of prompt and completion together for which its
-    memory is enough.
+    vLLM's limit is the largest number of tokens of prompt and completion together that fit into
+    vLLM's memory.
     """
     config = llm.llm_engine.model_config
     return (
@@ -191,8 +191,8 @@ def complete(
 ) -> list[Completion]:
     """Return a completion (token ids, log-probabilities) for each prompt, in order.
 
-    The log-probabilities are () unless `how.logprobs` is set. A completion depends on the other
-    prompts of the batch only by rounding.
+    The log-probabilities are () unless `how.logprobs` is set. The other prompts of the batch
+    affect a completion only through rounding errors.
 
     Raises:
         WorkbenchError: another model was loaded into vLLM after `engine`, prompts or completions

@@ -174,8 +174,8 @@ def merged(model: PreTrainedModel, adapter: Path, dtype: str) -> PreTrainedModel
         dtype: name of a torch type, such as "bfloat16".
 
     Raises:
-        WorkbenchError: the adapter does not fit the model (see `over`), a weight is not finite, or
-            `dtype` cannot represent a weight.
+        WorkbenchError: the adapter lacks a weight or has a weight that does not belong to the
+            model, a weight is not finite, or `dtype` cannot represent a weight.
     """
     import torch
     from peft.tuners.tuners_utils import BaseTunerLayer

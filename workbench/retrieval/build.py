@@ -72,12 +72,12 @@ def build_index(
 
     Args:
         name: a name under `root`, or a path.
-        source: an argument for `open_source` (a file, a folder, `hf:DATASET` or `world`), or its
-            result.
+        source: a file, a folder, `hf:DATASET` for a hub data set, `world` for the generated pages
+            of the closed world, or the result of `open_source`.
         encoder: sentence-transformers model for vectors; None builds an index for text search only.
         words: maximum number of words of a passage; 0 makes each page one passage.
-        progress: called with the phase ("reading" or "indexing"), the number of rows read, and the
-            number of passages so far.
+        progress: called as `progress("reading" or "indexing", rows, passages)`, with the numbers of
+            rows read and of passages stored so far; None for no calls.
 
     Raises:
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or
@@ -343,7 +343,10 @@ class _State:
         self._db.commit()
 
     def failures(self, unit: str) -> list[str]:
-        """Return the first `SHOWN` problems, such as "line 3: …" if `unit` is "line"."""
+        """Return a text for each of the first 20 (`SHOWN`) failed rows, such as "line 3: …".
+
+        `unit` is what a row of the source is called: "line", "row" or "file".
+        """
         rows = self._db.execute("SELECT row, message FROM failures ORDER BY row LIMIT ?", (SHOWN,))
         return [f"{unit} {row}: {message}" for row, message in rows]
 

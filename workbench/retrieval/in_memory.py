@@ -20,8 +20,8 @@ class Search(Protocol):
     A title limits a query to the pages with this title: `titles[i]` is the title for query i.
     Several titles are joined by ";". Without a title (None or ""), all pages are searched.
 
-    A text search returns only passages that share a word with the query. If a title limits the
-    query, the other passages of the title's pages follow, with score 0.
+    A text search without a title returns only passages that share a word with the query. With a
+    title, the passages of its pages that share no word with the query come last, with score 0.
     """
 
     def __call__(
@@ -50,9 +50,13 @@ class InMemoryIndex:
     def search(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
     ) -> list[list[Passage]]:
-        """Return the best `k` passages for each query; see `Search` for `titles`.
+        """Return a list of the best `k` passages for each query, best first.
 
         BM25's word weights (IDF) are computed from all passages, even if a title limits the query.
+
+        Args:
+            titles: for each query, the title of the pages to search, or several titles joined by
+                ";". A query with None or "" searches all pages. By default, all queries do.
         """
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]

@@ -68,7 +68,7 @@ class Index:
         titles: Sequence[str | None] | None = None,
         mode: Mode = "text",
     ) -> list[list[Passage]]:
-        """Return the best `k` passages for each query, best first; see `Search` for `titles`.
+        """Return a list of the best `k` passages for each query, best first.
 
         Repeated words of a query count once, and words after the first 256 are ignored. Passages
         with equal scores are ordered by id. The score of a passage depends on `mode`:
@@ -77,6 +77,10 @@ class Index:
           passages of the title's pages.
         * "dense": cosine similarity of the vectors.
         * "hybrid": Σ 1 / (60 + rank), summed over the rankings by "text" and by "dense".
+
+        Args:
+            titles: for each query, the title of the pages to search, or several titles joined by
+                ";". A query with None or "" searches all pages. By default, all queries do.
 
         Raises:
             WorkbenchError: `queries` or `titles` is a string instead of a list, or the mode is
@@ -242,9 +246,9 @@ def _passages(rows: Sequence[JsonMapping]) -> list[Passage]:
 
 
 def index_folder(name: str | Path, root: Path | str) -> Path:
-    """Return the folder of an index: `root`/`name`, or `name` itself if it is a path.
+    """Return the folder of an index: "wiki" → `root`/wiki, "data/wiki" → data/wiki.
 
-    A path has several parts or begins with "./".
+    If `name` has several parts, or begins with "./" or "../", it is a path and `root` is ignored.
 
     Raises:
         WorkbenchError: a name has characters other than letters, digits, "-", "_" and ".".
@@ -323,9 +327,9 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
-    """Return the content of `index.json` and the `name` of each index under `root`.
+    """Return a dict for each index under `root`: its `name` and the content of its `index.json`.
 
-    If an index is damaged, its `status` says why.
+    The `status` of a damaged index is "damaged: …", with the reason.
     """
     cards = []
     for path in sorted(Path(root).glob(f"*/{CARD}")):

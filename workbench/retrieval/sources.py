@@ -42,10 +42,11 @@ Row = tuple[int, Page | str]
 
 @dataclass(frozen=True)
 class Source:
-    """A file, folder, data set or closed world whose pages an index is built from.
+    """A source of pages for an index: a file, a folder, a hub data set or the closed world.
 
     Attributes:
-        spec: the argument of `--from`, such as "wiki.jsonl" or "hf:owner/name".
+        spec: the source in `workbench index build NAME --from SPEC`, such as "wiki.jsonl" or
+            "hf:owner/name:train".
         fingerprint: digest of the content; for a hub data set, the spec itself.
         pages: `pages(n)` skips n rows and yields (row number, page). For an unreadable row, the
             page is replaced by the reason (a string).
@@ -63,7 +64,7 @@ def open_source(spec: str | Path) -> Source:
 
     Args:
         spec: a file, a folder, `hf:DATASET[/CONFIG][:SPLIT]` for a hub data set, or `world[:SEED]`
-            for the pages of the closed world.
+            for pages about the closed world that this seed (default 0) generates.
 
     Raises:
         WorkbenchError: the file does not exist, or its format is not supported.

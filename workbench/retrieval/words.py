@@ -68,8 +68,8 @@ def hidden_words(text: str) -> str:
 
     Example: "北京人口" → "北京 京人 人口".
 
-    An index stores these pairs together with the dictionary's words. A search therefore also finds
-    words that the dictionary splits otherwise.
+    The full-text index splits such scripts into words by a dictionary, which finds 万人 and 口 in
+    两千万人口, but not 人口. The index also stores the pairs, so that a search finds 人口, too.
     """
     # the dictionary finds 人口 in 北京人口, but not in 两千万人口, which it segments as 万人 and 口
     runs = (
@@ -116,9 +116,10 @@ def title_key(title: str) -> str:
 
 
 def known_titles(titles: str, known: Container[str]) -> list[str]:
-    """Return the known titles in a text: the whole text if it is one, else those of its parts.
+    """Return the known titles in a text that joins titles by ";"; [] if no title is known.
 
-    ";" separates the parts. A title may contain it, as in "Steins;Gate".
+    A title may contain ";" itself, as in "Steins;Gate". If the whole text is a known title, only
+    this title is returned.
 
     Args:
         known: the `title_key` of each known title.
@@ -131,10 +132,11 @@ def known_titles(titles: str, known: Container[str]) -> list[str]:
 
 
 def split_page(text: str, words: int) -> list[str]:
-    """Split a page at sentence ends into passages of at most `words` words (see `word_starts`).
+    """Split a page at sentence ends into passages of at most `words` words.
 
-    A sentence with more words is cut between words. White space around passages is removed. With
-    `words=0`, the whole page is one passage. A page without text gives [].
+    A sentence with more words is cut between words. In a script without spaces, such as Chinese,
+    each character counts as a word. White space around passages is removed. With `words=0`, the
+    whole page is one passage. A page without text gives [].
     """
     if not text.strip():
         return []

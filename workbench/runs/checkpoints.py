@@ -29,7 +29,7 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
         updates: optimizer steps per training step; N in checkpoint-N counts optimizer steps.
 
     Returns:
-        The folder and the training step of the last complete checkpoint; (None, 0) without one.
+        (folder, training step) of the last complete checkpoint; (None, 0) if there is none.
 
     Raises:
         WorkbenchError: rows of rollouts.jsonl are missing or repeated for a step up to the first

@@ -252,10 +252,10 @@ def file_digest(path: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return name -> version for Python, this package and the installed `PACKAGES`.
+    """Return name -> version of Python, this package, torch, transformers, trl, peft and unsloth.
 
-    The result also has "dtype" (the value of WORKBENCH_DTYPE) if it is set, and "gpu" (the name of
-    the first GPU) if there is one.
+    Packages that are not installed are left out. The result also has "dtype" (the value of
+    WORKBENCH_DTYPE) if it is set, and "gpu" (the name of the first GPU) if there is one.
     """
     installed = {"python": platform.python_version(), "workbench": workbench.__version__}
     for package in PACKAGES:

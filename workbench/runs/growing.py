@@ -33,8 +33,8 @@ class Progress(Generic[State]):
 class Growing(Generic[State]):
     """Reader for growing files that computes a state, such as a list of rows, from their lines.
 
-    Each read adds only the new lines. A file that changed in another way is read again from its
-    beginning.
+    Each read adds only the new lines. If a file was replaced, shortened or edited instead of only
+    extended, it is read again from its beginning.
 
     Args:
         start: returns the state of an empty file.

@@ -51,10 +51,14 @@ def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     """Return a description for each run, such as "truthrl reward=binary seed 2".
 
     The description has the settings that differ between runs of the same method in the same folder.
-    A run whose folder is not named by a digest is described by its path.
+    Only the runs of a queue are described so. Their folders have digests as names, such as
+    "queue/3f2a91c0". For another run, the description is its path.
 
     Args:
-        configs: path of the run -> its stored `config.json`.
+        configs: path of the run -> the content of its config.json.
+
+    Returns:
+        path of the run -> description.
     """
     families: dict[tuple[str, str], list[str]] = {}
     for name, config in configs.items():

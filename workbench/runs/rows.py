@@ -54,9 +54,11 @@ COLUMNS = {  # column of the table -> type
 
 @cache
 def column(method: str, part: str = "") -> str:
-    """Return the column name of a method's reward, or of one part of it: '["truthrl", "outcome"]'.
+    """Return the name of a reward's column, such as '["truthrl", "outcome"]'.
 
-    The part "" is the whole reward.
+    Args:
+        method: name of the reward, usually of a method.
+        part: name of an entry in `Reward.parts`; "" for the value of the reward.
     """
     return json.dumps([method, part])
 
@@ -66,8 +68,9 @@ class Rows:
     """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
-        table: the `COLUMNS`, and one column of numbers for each reward and each of its parts (see
-            `column`). The table's index is the row's number in the file.
+        table: the `COLUMNS`, such as "step" and "outcome", then a column of numbers for the value
+            of each reward and for each entry of its `Reward.parts` (`column` gives the names). The
+            index of the table is the row's number in the file.
         missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
@@ -93,13 +96,16 @@ class Rows:
 
     @cached_property
     def rewards(self) -> list[tuple[str, str]]:
-        """Return (method, part) of every reward column. The part "" is the whole reward."""
+        """Return (method, part) of every reward column, such as ("truthrl", "outcome").
+
+        The part "" stands for the value of the reward, other parts for entries of `Reward.parts`.
+        """
         names = self.table.columns[len(COLUMNS) :]
         return [(method, part) for method, part in map(json.loads, names)]
 
     @property
     def methods(self) -> list[str]:
-        """Return the names of the rewards: methods, or "trl:NAME" for a trainer's log."""
+        """Return the names of the rewards, such as "truthrl" or, from TRL's log, "trl:reward"."""
         return list(dict.fromkeys(method for method, _ in self.rewards))
 
     @cached_property
@@ -108,10 +114,10 @@ class Rows:
         return sorted(int(step) for step in self.table["step"].unique() if step != NO_STEP)
 
     def reward(self, method: str, part: str = "") -> "Series":
-        """Return a method's reward, or one part of it, for every row.
+        """Return the reward of a method for every row, or the entry `part` of its `Reward.parts`.
 
         The value is NaN for a row that was not scored. All values are NaN if the file does not have
-        this reward or part.
+        this reward or entry.
         """
         from pandas import Series
 
@@ -156,9 +162,10 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading a file's rows is fast, as `is_quick` does.
+    """Return whether reading a file's rows is fast: they are in memory, or the file is small.
 
-    If it is not fast and the file has a stored index, a thread starts to load the index.
+    Otherwise, a thread starts to load the file's stored index, if there is one and no thread is
+    reading a file yet. A later call may then return True.
     """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():

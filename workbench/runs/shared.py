@@ -15,11 +15,13 @@ OWN = ("method", "config")
 
 
 class Shared:
-    """Results of finished stages, stored in a folder that the runs of a queue share.
+    """Cache of finished stages, in a folder that the runs of a queue share.
+
+    A stage is one training of a run, such as a cold start or a reward model.
 
     Args:
-        root: folder with a subfolder for each result.
-        identity: the content of the config.json of the run that uses the results.
+        root: folder of the cache, with a subfolder for each stage.
+        identity: the content of the config.json of the run that uses the cache.
     """
 
     def __init__(self, root: Path, identity: JsonMapping) -> None:
@@ -27,19 +29,21 @@ class Shared:
         self.root, self.common = root, [run, versions()]
 
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
-        """Return the folder for the result of a stage, which may not exist yet.
+        """Return the cache folder of the last stage in `stages`; it may not exist yet.
 
         Args:
-            stages: (name, cache key) of each earlier stage of the run and, at the end, of this
-                stage.
+            stages: (name, cache key) of the run's stages up to this one, in order. The cache key
+                has the settings that determine the result of the stage (`Stage.cache_key`).
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])
 
     def take(self, folder: Path, out: Path) -> bool:
-        """Replace `out` by a copy of the finished stage in `folder`; return whether this was done.
+        """Replace `out` by a copy of a finished stage; return whether this was done.
 
-        If `folder` has no finished stage, `out` is not changed.
+        Args:
+            folder: cache folder of the stage. If it has no finished stage, `out` is not replaced.
+            out: folder of the stage in the run.
         """
         # remains of a killed copy: commands would count its rows as rows of this run
         shutil.rmtree(_partial(out), ignore_errors=True)
@@ -50,7 +54,12 @@ class Shared:
         return True
 
     def keep(self, folder: Path, out: Path) -> None:
-        """Copy the finished stage in `out` to `folder`, for other runs, unless `folder` exists."""
+        """Copy a finished stage into the cache, for other runs.
+
+        Args:
+            folder: cache folder of the stage. If it exists, nothing is copied.
+            out: folder of the stage in the run.
+        """
         if not folder.exists():
             _copy(out, folder, finished(out) or {})
 

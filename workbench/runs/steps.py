@@ -25,14 +25,15 @@ _MEASURE = re.compile(
 
 
 def reward_columns(names: Iterable[str]) -> list[str]:
-    """Return the names of the numbers in a trainer's log whose sum counts as the reward.
+    """Select the numbers in the log of TRL or verl whose sum is the total reward.
 
     * ["trl:reward"] if the log has a number "reward";
     * otherwise ["trl:score"] if it has a number "score";
-    * otherwise all numbers except measures such as lengths.
+    * otherwise all numbers except measures such as lengths, times and token counts.
 
     Args:
-        names: names of rewards; names that are not from a log are ignored.
+        names: names of stored rewards, such as "trl:reward". A name without ":" is a method's
+            reward, which was not logged, and is ignored.
     """
     # equal weights are TRL's default; the logs do not contain the weights
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
@@ -41,9 +42,11 @@ def reward_columns(names: Iterable[str]) -> list[str]:
 
 
 def reward_of(rows: Rows, method: str) -> "Series":
-    """Return a method's reward for every row; NaN for a row that was not scored.
+    """Return the reward of each row's response; NaN for a row that was not scored.
 
-    If `method` is "", the reward is that of a trainer's log (see `reward_columns`).
+    Args:
+        rows: the table of stored responses.
+        method: the method's name. "": sum the logged rewards that `reward_columns` selects.
     """
     names = [method] if method else reward_columns(rows.methods)
     columns = [rows.reward(name) for name in names]
@@ -51,9 +54,10 @@ def reward_of(rows: Rows, method: str) -> "Series":
 
 
 def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
-    """Return "part:NAME" -> values for all rows, for each part of a method's reward.
+    """Return the terms of a method's reward: "part:NAME" -> one value per row.
 
-    If `method` is "", return "logged:NAME" -> values, for each number that a trainer logged.
+    An example is "part:outcome". If `method` is "", return the numbers that TRL or verl logged
+    instead: "logged:NAME" -> one value per row.
     """
     if method:
         own = [part for name, part in rows.rewards if part and name == method]
@@ -63,15 +67,18 @@ def parts_of(rows: Rows, method: str) -> "dict[str, Series]":
 
 
 def step_means(rows: Rows, method: str) -> list[JsonObject]:
-    """Return an object for each step, with means over the step's responses.
+    """Compute metrics of each training step from its stored responses; one object per step.
 
-    The keys are those of `metrics.jsonl` and of `parts_of`. Two keys are computed differently:
+    The keys are `step` and these:
 
+    * `reward`, `length` (in tokens), `truncated` and the keys of `parts_of`: means over the step's
+      responses. `truncated` is None if no response of the run is marked as truncated.
+    * `accuracy`, `abstention`, `hallucination`: shares of the responses whose answer was judged.
     * `reward_std`: the standard deviation within each group, averaged over groups of two or more.
     * `failed`: the number of responses without a reward.
 
     Args:
-        method: the method whose reward is used; "" for that of a trainer's log.
+        method: name of the method whose reward is used; "": the reward that TRL or verl logged.
     """
     if ("steps", method) in rows.derived:
         return list(rows.derived["steps", method])
@@ -103,15 +110,15 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
 
 def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
-    """Return an object for each step, with the step's numbers from `metrics`.
+    """Return the metrics of each training step, as one object per step in order.
 
-    Numbers that `metrics` lacks are means over the step's rows (see `step_means`). Keys
-    "reward/NAME" of `metrics` become "part:NAME".
+    A number in `metrics` has priority. A number that `metrics` lacks is computed from the step's
+    responses by `step_means`. The key "reward/NAME" of `metrics` is renamed "part:NAME".
 
     Args:
         metrics: the rows of metrics.jsonl.
-        rows: the stored responses.
-        method: the method whose reward is used; "" for that of a trainer's log.
+        rows: the table of stored responses.
+        method: name of the method whose reward is used; "": the reward that TRL or verl logged.
     """
     steps = {row["step"]: dict(row) for row in step_means(rows, method)}
     for row in metrics:

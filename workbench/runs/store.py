@@ -27,14 +27,16 @@ FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "ti
 
 
 class Store:
-    """Context manager for appending responses with feedback to a store.
+    """Context manager that appends graded responses to a folder.
+
+    The folder has rollouts.jsonl (one row per response), questions.jsonl and passages.jsonl.
 
     Args:
-        path: the folder, or its file of rows.
+        path: the folder. If it ends in .jsonl: the file for the responses in that folder.
 
     Raises:
-        WorkbenchError: questions.jsonl or passages.jsonl has another format, or a line that cannot
-            be read (the last line may be unfinished).
+        WorkbenchError: questions.jsonl or passages.jsonl was not written by a `Store`, or has a
+            line that cannot be read (the last line may be unfinished).
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -111,13 +113,13 @@ class Store:
 
 
 def locate(path: Path | str) -> tuple[Path, str]:
-    """Return the folder of a store and the name of its file of rows.
+    """Return the folder of a store, and the name of its file with one row per response.
 
-    Args:
-        path: the folder, or the file of rows (with the suffix .jsonl).
+    "runs/a" → ("runs/a", "rollouts.jsonl"); "runs/a/new.jsonl" → ("runs/a", "new.jsonl"). The
+    folder is returned as a `Path`.
 
     Raises:
-        WorkbenchError: the folder's rollouts.jsonl is a link out of the folder, or not a file.
+        WorkbenchError: rollouts.jsonl is a link to a file outside the folder, or is not a file.
     """
     path = Path(path)
     if path.suffix == ".jsonl" and not path.is_dir():
@@ -130,7 +132,7 @@ def check_inside(path: Path) -> None:
     """Check that a file of a store lies in the store's folder.
 
     Raises:
-        WorkbenchError: the path is a link out of the folder, or not a file.
+        WorkbenchError: the path is a link to a file outside its folder, or is not a file.
     """
     if path.is_symlink() and leads_out(path, path.parent):
         raise WorkbenchError(
@@ -153,13 +155,14 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 
 
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
-    """Replace the stored row with the id of `feedback`; if there is no such row, append one.
+    """Store one response, in place of an earlier row with the same id if there is one.
 
-    The whole file is rewritten, so this is for small stores only. If the process is killed, both
-    rows may be left. In this case, the later one counts.
+    The new row is appended first, and then the old row is removed. If the process is killed between
+    these steps, both rows remain, and the later one is valid. Removing rewrites the whole file, so
+    use this function for small stores only.
 
     Args:
-        remove: True removes the stored row and writes no new one.
+        remove: True removes the row with this id and writes no new row.
     """
     # appended before the old row is removed, so that a kill loses neither
     if not remove:
@@ -174,10 +177,13 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
-    """Yield the stored feedback in order, without `prompt_ids`, `given_claims` and search results.
+    """Yield the stored responses with their claims, verdicts and rewards, in order.
+
+    Three fields are not read and keep their defaults: `response.prompt_ids`,
+    `response.given_claims`, and `passages` (search results).
 
     Raises:
-        WorkbenchError: the question of a row is missing.
+        WorkbenchError: the question of a row is missing in questions.jsonl.
     """
     folder, rollouts = locate(path)
     questions = read_questions(folder)
@@ -218,12 +224,15 @@ def passage_key(passage: Passage) -> str:
 
 
 def stored_keys(folder: Path | str, name: str) -> dict[str, str]:
-    """Return id -> hash for the stored questions or passages in the file `name`.
+    """Return id -> content hash of all stored questions or passages; {} if the file is missing.
 
-    The hashes are those of `question_key` and `passage_key`.
+    The hashes are the same as `question_key` and `passage_key` compute.
+
+    Args:
+        name: "questions.jsonl" or "passages.jsonl".
 
     Raises:
-        WorkbenchError: the file has another format.
+        WorkbenchError: the file was not written by a `Store`.
     """
     return {row["id"]: json_digest(row) for row in _stored_rows(Path(folder) / name)}
 
@@ -239,10 +248,10 @@ def _stored_rows(path: Path) -> Iterator[JsonObject]:
 
 
 def check_folder(folder: Path) -> None:
-    """Check the format of questions.jsonl and passages.jsonl in `folder`, if they exist.
+    """Check that questions.jsonl and passages.jsonl in `folder`, if they exist, are of a `Store`.
 
     Raises:
-        WorkbenchError: one of them has another format.
+        WorkbenchError: the first line of a file lacks the `FIELDS` of a stored row.
     """
     for name in (PASSAGES, QUESTIONS):
         _check_format(folder / name)
@@ -308,10 +317,10 @@ def _question_row(question: Question) -> JsonObject:
 
 
 def question_from_row(row: JsonMapping, passages: Mapping[str, Passage]) -> Question:
-    """Return the question in a stored row.
+    """Convert a row of questions.jsonl to a `Question`.
 
     Args:
-        passages: the stored passages by id; the row has only their ids and scores.
+        passages: the stored passages by id. Of each passage, the row has only the id and the score.
     """
     scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}

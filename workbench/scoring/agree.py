@@ -30,9 +30,10 @@ def agreement(first: Path, second: Path) -> JsonObject:
 
     Returns:
         `rows`: number of compared rows.
-        `claims`, `outcomes`, `items` (of checklists), `reasoning`: the agreement of these labels,
-        see `compare`. `items` and `reasoning` are left out if there are no such labels.
-        `excluded`: numbers of rows and labels that were not compared, by reason.
+        `claims`, `outcomes` (of final answers), `items` (of checklists), `reasoning`: for each kind
+        of label, the accuracy, κ and counts that `compare` returns. `items` and `reasoning` are
+        left out if there are no such labels.
+        `excluded`: reason -> number of rows or labels that were not compared.
 
     Raises:
         WorkbenchError: a file cannot be read or has no judged row, or the files have no response in
@@ -78,15 +79,18 @@ def agreement(first: Path, second: Path) -> JsonObject:
 
 
 def compare(pairs: Sequence[Pair]) -> JsonObject:
-    """Return the agreement of pairs of labels: `{n, accuracy, kappa, labels}`.
+    """Compute the agreement of two files' labels: `{n, accuracy, kappa, labels}`.
 
     * `n`: number of pairs
     * `accuracy`: share of pairs with equal labels
     * `kappa`: Cohen's κ
-    * `labels`: label -> `{first, second, precision, recall, f1}`. `first` and `second` are its
-      counts in the two files. The scores take the first file as the reference.
+    * `labels`: label -> `{first, second, precision, recall, f1}`. `first` and `second` are the
+      label's counts in the two files. The first file is the reference for the other three.
 
     Undefined values are None, such as κ if all labels are equal.
+
+    Args:
+        pairs: for each compared item, (label in the first file, label in the second file).
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)

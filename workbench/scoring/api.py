@@ -42,19 +42,20 @@ def score(
     Args:
         response: a text, a `Response`, or several `Response`s, which are judged in one batch.
         question: the question, if `response` is a text. A `Response` has its own question.
-        method: one method's name, several, or "all": every method that the judge can serve.
+        method: one method's name, several, or "all": every method whose verdicts the judge gives.
         judge: one of these:
 
-            * "local": rules and the local verifier
-            * "world": the closed world
+            * "local": rules and the local verifier, a small entailment model
+            * "world": the facts of the closed world (generated people and places)
             * the URL of an OpenAI-compatible server
             * "local+URL": the server decides only about claims that the local verifier calls
               correct
-            * `Checks`: functions that give verdicts
-        judge_model: name of the server's model.
+            * `Checks`, such as `workbench.local_checks()`
+        judge_model: name of the server's model; required with a URL.
         judge_option: fields of each request to the server, as "KEY=VALUE".
-        judge_tokens: maximum number of tokens of the server's reply.
-        store: name of an index to search if the question has no passages; only for a server.
+        judge_tokens: maximum number of tokens of the server's reply; None: 2048.
+        store: name of a passage index, which the judge searches for evidence if the question has no
+            passages; only with a URL. None: no search.
         settings: changes of the methods' settings, such as "rlfh.alpha=2".
         about: other fields of the question, if `response` is a text: `answers`, `title`,
             `passages`, `checklist`, `kind`.

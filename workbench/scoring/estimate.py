@@ -26,7 +26,10 @@ _NOT_SENT = Failure("judge", "dry_run", "the prompt was not sent")
 
 
 class Counter:
-    """A judge that sends nothing: it counts distinct prompts and estimates their tokens."""
+    """Stand-in for the judge in a dry run: count distinct prompts and estimate their tokens.
+
+    No prompt is sent. Every reply is a failure.
+    """
 
     name = "dry run"
 
@@ -62,7 +65,7 @@ def estimate_file(options: Options) -> JsonObject:
     * `rows`: rows that can be scored; `malformed`: rows that cannot
     * `judged`: rows that need the judge
     * `claims`, `calls`, `tokens_in`, `tokens_out`: estimated totals
-    * `by_task`: estimated calls of each task of the judge
+    * `by_task`: task of the judge, such as "extract" or "verify" -> estimated calls
 
     If more than about 200 (`SAMPLE`) rows need the judge, the totals are extrapolated from a
     sample. Calls that the cache would answer are counted too.
@@ -101,9 +104,13 @@ def estimate_file(options: Options) -> JsonObject:
 def estimate_pairs(paired: Pairs) -> JsonObject:
     """Estimate the judge's calls and tokens for comparing pairs of answers. Nothing is sent.
 
-    The result is `{dry_run, pairs, calls, tokens_in, tokens_out}`. `pairs` has the number of pairs,
-    of pairs with identical answers, and of left-out answers by reason. Calls that the cache would
-    answer are counted too.
+    The result is `{dry_run, pairs, calls, tokens_in, tokens_out}`. Calls that the cache would
+    answer are counted too. `pairs` has these counts:
+
+    * `n`: all pairs; `identical`: pairs with identical answers, which need no call
+    * `only_feedback`, `only_other`: answers that are only in the first or the second file
+    * `repeated`: question id, step and sample number occur more than once in a file
+    * `other_question`: the question ids are equal, but the texts of the questions differ
     """
     identical = sum(pair.identical for pair in paired.pairs)
     counts = {"n": len(paired.pairs), "identical": identical, **paired.left_out}

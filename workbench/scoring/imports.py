@@ -45,7 +45,7 @@ _REWARD = re.compile("(?i)reward|score|penalty|bonus|acc|correct|match|format")
 
 
 def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
-    """Convert a trainer's logged completions to feedback rows in `out`; return counts.
+    """Convert the completions that TRL or verl logged to feedback rows in the file `out`.
 
     A feedback row is a `Feedback` as JSON: a response with its rewards, here without verdicts.
     These logs are read:
@@ -68,6 +68,12 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
         path: a JSONL, JSON, CSV, TSV or Parquet file, or a folder of such files. The files of a
             folder are read in the order of the numbers in their names.
         out: a new .jsonl file.
+
+    Returns:
+        `{out, rows, malformed, rewards, not_rewards, without_gold, problems}`. `rows` and
+        `malformed` count the rows that were and were not converted. `rewards` has the names of the
+        rewards. `problems` has {line, problem} of the first 100 malformed rows. For TRL,
+        `without_gold` is left out if all rows lack gold answers.
 
     Raises:
         WorkbenchError: there are no rows, or they lack the columns that this trainer logs; `out`

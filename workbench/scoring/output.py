@@ -52,8 +52,8 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
 def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
     """Return the differences between two settings as texts ("rlfh.alpha is 1.0, not 2.0").
 
-    A field that is missing in `stored` counts as its default. A method's field that is only in
-    `stored` is ignored.
+    In this example, `stored` has 1.0 and `wanted` has 2.0. A method's setting that `stored` lacks
+    counts as its default. A method's setting that `wanted` lacks is ignored.
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
     former, current = {**stored, "config": sorted(old)}, {**wanted, "config": sorted(new)}
@@ -90,7 +90,10 @@ class Tally:
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
     def is_unscored(self, row: JsonMapping) -> bool:
-        """Return whether a row has no reward by any of `methods`; False if `methods` is empty."""
+        """Return whether every method in `self.methods` left the row without a reward.
+
+        False if `self.methods` is empty.
+        """
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 
@@ -99,7 +102,8 @@ class Tally:
 
         Args:
             row: a stored feedback row.
-            judged: whether this run judged the row. If False, its cost is not added.
+            judged: whether this run judged the row. If False, the calls, tokens and seconds in
+                the row's `cost` are not added.
         """
         self.rows += 1
         self.claims += len(row["claims"])

@@ -35,13 +35,14 @@ WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
 
 @dataclass(frozen=True)
 class Plan:
-    """The reward functions and the judge's checks with which rows are scored.
+    """The functions that score rows: those of the judge, and the reward functions.
 
     Attributes:
         rewards: method -> reward function.
-        needed: names of the checks (functions from responses to verdicts) that the rewards need.
+        needed: names of the judge's checks that the rewards need, such as "fact" and "outcome". A
+            check is a function from responses to verdicts.
         sections: sections of a response ("think", "answer", "body") whose claims are checked.
-        checks: the judge's checks; None if no judge is needed.
+        checks: the judge: its claim extractor and its checks; None if no judge is needed.
         left_out: method that cannot be scored -> names of the checks that the judge lacks for it.
     """
 
@@ -109,11 +110,13 @@ def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict
 
 
 def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
-    """Return the checks of the judge that `--judge` names.
+    """Return the functions (`Checks`) of the judge that `--judge` names.
+
+    They extract the claims of responses and give verdicts.
 
     Args:
-        search: finds evidence for questions without passages.
-        judge: the language model, if `--judge` has a URL.
+        search: finds evidence for questions without passages; None: no search.
+        judge: the language model, if `--judge` has a URL; else None.
     """
     if judge and options.local_first:
         return local_first_checks(judge, search, options.verifier)
@@ -127,7 +130,9 @@ def local_or_world_checks(
 ) -> Checks:
     """Return the closed world's checks if `judge` is "world", else those of the local verifier.
 
-    For `search` and `verifier`, see `local_checks`.
+    Args:
+        search: finds passages for questions without passages; None: no search.
+        verifier: name of the local verifier; None: the one in the package.
     """
     return world_checks(load_world()) if judge == "world" else local_checks(search, verifier)
 
@@ -137,8 +142,8 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 
     Args:
         configs: method -> config; if empty, rows get verdicts but no rewards.
-        checks: the judge's checks.
-        optional: if True, leave out methods that need a missing check; if False, raise an error.
+        checks: the judge. The names in `checks.verify`, such as "fact", are the checks it has.
+        optional: True leaves out methods that need a check the judge lacks; False raises an error.
 
     Raises:
         WorkbenchError: the judge lacks a check that a method needs, and `optional` is False or all
@@ -172,7 +177,8 @@ def score_in_actor(
     Args:
         options: the options of `workbench score`.
         judged: whether some rows have no verdicts. If False, no judge is loaded.
-        known: id -> hash of each stored passage, see `evidence`.
+        known: id -> hash (`passage_key`) of each passage stored with the output. A different
+            passage with the same id gets a new id.
     """
     configs = configs_of(options)
     if not judged:
@@ -186,8 +192,8 @@ def evidence(options: Options, known: dict[str, str] | None = None) -> Search | 
 
     Args:
         options: the options of `workbench score`.
-        known: id -> hash (`passage_key`) of each passage stored with the output. None: read from
-            the output's folder.
+        known: id -> hash (`passage_key`) of each passage stored with the output. A search result
+            gets a new id if a different passage has its id. None: read from the output's folder.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.

@@ -44,7 +44,12 @@ MAX_PROBLEMS = 100  # malformed rows whose message is kept
 
 @dataclass(frozen=True)
 class Item:
-    """A row of the input or the output; `replay` is true if no judge was needed for it."""
+    """A parsed input row or, after scoring, an output row.
+
+    Attributes:
+        feedback: the response, with the claims, verdicts and rewards that the row has.
+        replay: True if the input row has verdicts or labels, so that it needs no judge.
+    """
 
     feedback: Feedback
     replay: bool
@@ -74,9 +79,10 @@ class Reader:
         path: the input file.
         columns: name of a field -> name of its column in the file, if the names differ.
         tokenize: splits responses into tokens. None: use the tokens in the row, or else words.
-        recognise: adds reference data to a question of the closed world. None: add nothing.
-        known: id of each question stored with the output -> hash (`question_key`). A question gets
-            a new id if a different question is stored under its id.
+        recognise: with the judge "world", adds reference data such as gold answers to a question.
+            None: questions are not changed.
+        known: id -> hash (`question_key`) of each question in the output's folder. A question of
+            the input gets a new id if a different question has its id.
     """
 
     path: Path

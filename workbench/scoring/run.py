@@ -115,7 +115,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
 
     Args:
         options: the options of `workbench score`.
-        closing: gets a callback that closes the judge's connections and cache.
+        closing: when it exits, the judge's connections and cache are closed.
         counter: the judge of a dry run, used instead of a language model. None: no dry run.
 
     Raises:

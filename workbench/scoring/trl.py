@@ -57,8 +57,8 @@ class Grader:
     Attributes:
         name: the method's name.
         grade: function from responses to feedback with verdicts and the method's rewards.
-        recognise: adds reference data, such as gold answers, to a question of the closed world.
-            Other questions are unchanged.
+        recognise: if the judge is the closed world (generated people and places), returns a
+            question with its reference data, such as gold answers. Else returns it unchanged.
     """
 
     name: str
@@ -73,12 +73,13 @@ def grader(
 
     Args:
         recipe: a method's name or config.
-        judge: one of these; None raises an error.
+        judge: the judge, which is required (None raises an error). It is one of these:
 
-            * "local": rules and the local verifier
+            * "local": rules and the local verifier, a small entailment model
             * "rules": rules for final answers only
-            * "world": the closed world
-            * `Checks`: functions that give verdicts
+            * "world": the facts of the closed world (generated people and places); the same as the
+              bench "tiny"
+            * `Checks`, such as `workbench.local_checks()`
             * a bench (questions, policy and judge) or its name. If `recipe` is a name, the bench
               also sets the method's defaults.
         settings: changes of the method's settings, such as "rlfh.alpha=2".
@@ -110,10 +111,12 @@ def grader(
 
 
 def question_from_row(prompt: Text | None, row: JsonMapping) -> Question:
-    """Return the question of a data set's row. Its fields are read from the columns in `COLUMNS`.
+    """Return the question of a data set's row.
 
-    If the row has no `question`, the question is the last user message of the prompt, or the whole
-    prompt if it is not a conversation.
+    These columns are read, all of them optional: `id`, `question`, `answers` (or `answer`),
+    `title`, `passages`, `checklist`, `kind`. Without `question`, the question is the last user
+    message of the prompt, or the whole prompt if it is not a conversation. Without `id`, the id is
+    a hash of these columns.
 
     Raises:
         WorkbenchError: a column has a value of another type.
@@ -160,20 +163,21 @@ def trl_reward(
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
         bench: the judge, which is required. It is one of these:
 
-            * "local": rules and the local verifier
+            * "local": rules and the local verifier, a small entailment model
             * "rules": rules for final answers only
-            * "world": the closed world
+            * "world": the facts of the closed world (generated people and places); the same as the
+              bench "tiny"
             * `Checks`, such as `workbench.local_checks()`
             * a bench (questions, policy and judge) or its name. If `recipe` is a name, the bench
               also sets the method's defaults.
         settings: changes of the method's settings, such as "rlfh.alpha=2".
         tokenizer: the policy's tokenizer. With it, the stored rewards are per sampled token;
             without it, per word of the text.
-        out: a folder in which every response is stored with its feedback, for the inspector; only
-            for runs of one process.
+        out: a folder in which every response is stored with its claims, verdicts and rewards, to be
+            shown by `workbench inspect`; only for runs of one process. None: nothing is stored.
         max_failed: largest accepted share of failed completions in a batch. Above it, the function
-            raises `TooManyFailures`. A row with empty gold answers (or an empty checklist) gets
-            None. It does not count as failed if the data set has this column.
+            raises `TooManyFailures`. If the data set has the column `answers` (or `checklist`), an
+            empty cell does not count as a failure; the reward is None.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a

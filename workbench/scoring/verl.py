@@ -46,9 +46,9 @@ class RewardManager(RewardManagerBase):
     The method and the judge are read from the config's `reward.reward_kwargs` (see `grader_of`). To
     set them in Python instead, use the function `reward_manager`.
 
-    A response that could not be scored gets the reward NaN, and this file's estimators ignore it.
-    With another estimator, `run_single` raises an error, and verl leaves the response out of its
-    batch.
+    If `algorithm.adv_estimator` begins with "workbench_", a response that could not be scored gets
+    the reward NaN, and the estimator ignores it. With any other estimator, `run_single` raises an
+    error for such a response, and verl leaves it out of the batch.
     """
 
     made: Grader | None = None
@@ -122,23 +122,29 @@ class RewardManager(RewardManagerBase):
 def reward_manager(
     recipe: str | MethodConfig, judge: str | Bench | Checks, *, settings: Sequence[str] = ()
 ) -> type[RewardManager]:
-    """Return a reward manager class for a method and a judge; see `grader` for the arguments.
+    """Return a reward manager class for a method and a judge.
 
     verl loads the class by name: assign it to a variable in a module of your own, and name that
     module in `reward.reward_manager.module.path`.
+
+    Args:
+        recipe: a method's name or config.
+        judge: "local", "rules", "world", `Checks`, or a bench or its name (as for `grader`).
+        settings: changes of the method's settings, such as "rlfh.alpha=2".
     """
     return type("Manager", (RewardManager,), {"made": grader(recipe, judge, settings)})
 
 
 def check_config(config: DictConfig) -> None:
-    """Check that an estimator that needs rewards per token gets them.
+    """Check that verl passes rewards per token to an advantage estimator that needs them.
 
-    Only this library's agent loop gives rewards per token. verl's own agent loop puts the whole
-    reward on the last token.
+    The estimators "workbench_process", "workbench_rtg" and "workbench_whiten" need them. Only the
+    agent loop "workbench" gives them. verl's own agent loop puts the whole reward on the last
+    token.
 
     Raises:
-        WorkbenchError: the config has an estimator of `BY_TOKEN` together with another agent loop
-            or with verl's older trainer.
+        WorkbenchError: the config has one of these estimators, but another agent loop, or verl's
+            older trainer (`trainer.use_v1=false`).
     """
     name = str(config.algorithm.adv_estimator).removeprefix(PREFIX)
     agent = config.actor_rollout_ref.rollout.agent.default_agent_loop

@@ -70,8 +70,10 @@ def grader_of(kwargs: JsonMapping) -> Grader:
         kwargs: the mapping, with these keys.
 
             * `recipe`: a method's name.
-            * `judge`: "world", "rules" or "local", or a mapping with `url` and `model` and
-              optionally `store`, `cache`, `tokens` and `options` (a list of "KEY=VALUE").
+            * `judge`: "world", "rules" or "local", or a mapping with the `url` of a server and its
+              `model`. Optional keys: `store` (name of a passage index to search), `cache` (file for
+              replies), `tokens` (maximum of a reply) and `options` (list of request fields
+              "KEY=VALUE").
             * `settings`: a list of "method.field=value"; optional.
 
     Raises:

@@ -80,7 +80,8 @@ _ONLY_ITEM = re.compile(  # the marker of a list with one item
 def is_abstention(text: str, prefill: str = "") -> bool:
     """Whether the final answer of `text` declines to answer and names no possible answer.
 
-    A text without a final answer is not an abstention. For `prefill`, see `sections`.
+    A text without a final answer is not an abstention. `prefill` is an unclosed tag at the end of
+    the prompt, such as "<think>", or "".
     """
     answer = final_answer(text, prefill=prefill)
     return answer is not None and declines(answer)

@@ -53,9 +53,9 @@ UNITS = {
 
 
 class Gold(NamedTuple):
-    """The parsed gold answers to a question, and what the question asks for.
+    """The parsed gold answers to a question, and what the question asks for, such as a person.
 
-    Both decide how an answer is compared with the gold answers.
+    What is asked for decides how an answer is compared with the gold answers.
     """
 
     forms: tuple[Form, ...]

@@ -120,7 +120,7 @@ def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
 
 
 def located(text: str) -> str:
-    """Rewrite a place with its region as one answer ("in") or as two candidates ("or").
+    """Join a place and a region by "in" if they are one answer, by "or" if they are two candidates.
 
     * "Paris, France" → "Paris in France", because France contains Paris.
     * "Paris in Texas" → "Paris or Texas", because Paris is not listed as a place in Texas.

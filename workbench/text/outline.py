@@ -37,7 +37,12 @@ _WIDEST = 100  # passages of a range; of a wider range, only the two ends count
 
 @dataclass(frozen=True)
 class Point:
-    """One point of an outline; `source` is the number of the cited passage, from 1, or None."""
+    """One numbered point of an outline, such as "the river [2]".
+
+    Attributes:
+        text: the point without its number and citation, such as "the river".
+        source: number of the cited passage, counted from 1, such as 2; None without a citation.
+    """
 
     text: str
     source: int | None = None
@@ -45,7 +50,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Outline:
-    """A parsed outlined answer: its structure, the points of its outline, and the answer itself."""
+    """A parsed answer of the form "[Structure] … [Outline] … [Answer] …" (FoRAG).
+
+    Attributes:
+        structure: the pattern of organisation, such as "comparison".
+        points: the points of the outline.
+        answer: the text after "[Answer]".
+    """
 
     structure: str
     points: tuple[Point, ...]
@@ -53,10 +64,10 @@ class Outline:
 
 
 def read_outline(text: str) -> Outline | None:
-    """Parse "[Structure] … [Outline] … [Answer] …"; return None if the text has another form.
+    """Parse "[Structure] … [Outline] … [Answer] …"; return None if the text is not of this form.
 
     All three parts must have content. The outline must have 1 to 5 points with text, numbered from
-    1. The tiny policy learns this format *(ours)*.
+    1. The small policy in this repository is trained to write this form *(ours)*.
     """
     if not outlined(text):
         return None
@@ -68,10 +79,10 @@ def read_outline(text: str) -> Outline | None:
 
 
 def read_plan(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the structure and the points of an outlined answer; None for any other text.
+    """Return (structure, points) of an answer "[Structure] … [Outline] … [Answer] …".
 
-    A point is a text with its citation, such as "the river [2]". If the points are not numbered
-    correctly, each line is a point.
+    An example is ("comparison", ("the river [2]", "the bridge [1]")). If the points are not
+    numbered from 1, each line of the outline is a point. The result is None for any other text.
     """
     if not outlined(text):
         return None

@@ -34,10 +34,16 @@ _MARKER = re.compile(
 
 @lru_cache(maxsize=1024)
 def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
-    r"""Return the sections of `text` as (name, start, end), in order and disjoint.
+    r"""Divide a response into sections (name, start, end), in order and disjoint.
 
-    The name is "think", "answer" or "body". Markers, plans and sections without content are left
-    out.
+    `start` and `end` are character positions, `end` exclusive. The names are these:
+
+    * "think": text in `<think>`
+    * "answer": text in `<answer>`, after `[Answer]`, or in a `\boxed{…}` outside of tags
+    * "body": other text
+
+    Left out are tags, markers such as `[Answer]`, plans (the text after `[Structure]` and
+    `[Outline]`), and sections without content.
 
     Args:
         prefill: an unclosed tag at the end of the prompt, such as "<think>\n", or "".
@@ -52,10 +58,13 @@ def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
 
 
 def section_at(parts: Sequence[Section], position: int) -> str | None:
-    """Return the name of the section at a character position; None in a tag, a marker or a plan.
+    """Return the name of the section at a character position: "think", "answer" or "body".
+
+    The result is None between sections, such as in a tag or a plan.
 
     Args:
-        parts: the sections of the text, from `sections`.
+        parts: the sections of the text, as `sections` returns them.
+        position: index of a character, from 0.
     """
     number = bisect_right(parts, position, key=lambda section: section[1]) - 1
     return parts[number][0] if number >= 0 and position < parts[number][2] else None
@@ -64,16 +73,27 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 def answer_sections(text: str, prefill: str) -> tuple[str, ...]:
     r"""Return the names of the sections that form the answer: ("answer",) or ("answer", "body").
 
-    * ("answer",) if an answer tag or `[Answer]` follows any thinking *(ours)*.
-    * ("answer", "body") otherwise, which is all text except the thinking. A `\boxed{…}` makes no
-      difference, because the sentence around it is part of the answer.
+    * ("answer",) if the text after the thinking has an answer tag or `[Answer]` *(ours)*. Without
+      thinking, this is the whole text.
+    * ("answer", "body") otherwise, which is all text except thinking and plans. A `\boxed{…}` makes
+      no difference, because the sentence around it is part of the answer.
+
+    Args:
+        prefill: an unclosed tag at the end of the prompt, such as "<think>", or "".
     """
     marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
     return ("answer",) if marked else ("answer", "body")
 
 
 def answer_text(text: str, prefill: str = "") -> str:
-    """Return the text of the answer (see `answer_sections`), without thinking and plan."""
+    """Return the text of the answer, without the thinking and the plan.
+
+    It is the text of the "answer" sections if an answer tag or `[Answer]` follows the thinking.
+    Otherwise, it is all text except thinking and plan.
+
+    Args:
+        prefill: an unclosed tag at the end of the prompt, such as "<think>", or "".
+    """
     wanted = answer_sections(text, prefill)
     parts: Sequence[Section] = (
         _pieces(text, prefill)[0] if "body" in wanted else sections(text, prefill)
@@ -84,8 +104,8 @@ def answer_text(text: str, prefill: str = "") -> str:
 def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a function that tells whether a claim belongs to the answer of `response`.
 
-    The claim's section must be one of `answer_sections`. A claim that was not located in the
-    response (section "body", no sentence) belongs to the answer too *(ours)*.
+    The claim's section must be one of `answer_sections`. A claim that was not found in the response
+    belongs to the answer too *(ours)*: its `section` is "body", and its `sentence` is None.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (
@@ -94,7 +114,10 @@ def in_answer(response: Response) -> Callable[[Claim], bool]:
 
 
 def thinking(text: str, prefill: str = "") -> str:
-    """Return the text of the "think" sections; "" if there are none."""
+    """Return the thinking of a response, the text in `<think>`; "" if there is none.
+
+    `prefill` is an unclosed tag at the end of the prompt, such as "<think>", or "".
+    """
     return _joined(text, [part for part in sections(text, prefill) if part[0] == "think"])
 
 
@@ -106,7 +129,7 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 
     * the content of the last balanced `\boxed{…}`;
     * the last `<answer>…</answer>`, or the text after `[Answer]`;
-    * all text except plans.
+    * all text except plans (the text after `[Structure]` and `[Outline]`).
 
     The result is None if the thinking is not closed, or if the answer is empty.
 
@@ -165,7 +188,10 @@ def planned(text: str) -> bool:
 
 
 def unfinished(text: str, prefill: str) -> bool:
-    """Whether a response has a plan (`[Structure]` or `[Outline]`) but no answer text."""
+    """Whether a response has a plan (`[Structure]` or `[Outline]`) but no answer text.
+
+    `prefill` is an unclosed tag at the end of the prompt, such as "<think>", or "".
+    """
     pieces = _after_thinking(_pieces(text, prefill)[0])
     states = {state for state, *_ in pieces}
     filled = {state for state, start, end in pieces if text[start:end].strip()}

@@ -95,8 +95,9 @@ def states(tokens: Sequence[Token], gold: Gold) -> bool:
 class Sentence:
     """A sentence with a word class for each token; each gold answer in it is one token.
 
-    A class is a name from `grammar.txt`, or "gold", "question" (a word of the question), "denied",
-    "filler", "comma", "colon", "title" (before a name), "number", "verb", "name", or "noun" (every
+    A class is a name from `grammar.txt`, such as "preposition" or "hedge", or one of these: "gold",
+    "question" (a word of the question), "denied" (a negated word), "filler" (such as an adverb in
+    "-ly"), "comma", "colon", "title" (before a name), "number", "verb", "name", or "noun" (every
     other word).
     """
 
@@ -155,13 +156,14 @@ class Sentence:
         return not stating and self.has("name noun number")
 
     def candidates(self, stating: "Sentence | None" = None) -> set[str]:
-        """Return the words of the sentence that could be another answer than the gold answer.
+        """Return the words of the sentence that could be a rival of the gold answer.
 
-        If the gold answer is a number, these are the numbers. Otherwise, these are the names. Nouns
-        count too if the gold answer is in lower case or the sentence has no function words.
+        They are numbers if the gold answer is a number, and names otherwise. Nouns are included if
+        the gold answer is in lower case or the sentence has no function words.
 
         Args:
-            stating: the sentence that states the gold answer; None if it is this sentence.
+            stating: the sentence that states the gold answer. Nouns are included, too, if the gold
+                answer is in lower case there. None: this is not checked.
         """
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}

@@ -121,7 +121,7 @@ class State:
     A checkpoint stores this state. The generator draws the random numbers of the training steps.
 
     Args:
-        config: a `PPO` or `RewardModel`, with `optim`, `critic_learning_rate` and `saving`.
+        config: the settings, a `PPO` or `RewardModel`: learning rates and steps between saves.
         steps: total number of training steps; the learning-rate schedule depends on it.
     """
 

@@ -113,11 +113,13 @@ def collect_in_stage(
     method: str | None,
     seed: int | None = None,
 ) -> list[Feedback]:
-    """Call `collect` with the initial policy of a stage, and return the graded responses.
+    """Sample and grade responses by the initial policy of a stage; return them as `collect` does.
 
-    The responses are stored in the subfolder "samples" of the stage's folder.
+    A stage is one training of a run, such as a cold start.
 
     Args:
+        job: the stage's initial policy, folder and seed. The responses are stored in the subfolder
+            "samples" of this folder.
         samples: number of responses per question.
         method: name of the reward that `grade` computes; None if it computes no reward.
         seed: seed for sampling; None for `job.seed`.
@@ -151,12 +153,12 @@ def _complete_chunks(out: Path, sizes: Sequence[int]) -> int:
 
 
 def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
-    """Return why a graded response cannot be used for training; None if it can be used.
+    """Return the reason why a graded response cannot be used for training; None if it can.
 
-    * With a `method`, a response is usable if it has a reward of this method, or if it has no
-      claims (for example, a refusal).
-    * Without a `method`, a response is unusable if the extraction of its claims failed, or if all
-      of its verdicts failed. A missing input, such as a gold answer, is not a failure.
+    * With `method`, a response is unusable if it has no reward by this method. A response without
+      claims, such as a refusal, is usable without a reward.
+    * Without `method`, a response is unusable if the extraction of its claims failed, or if all of
+      its verdicts failed. Errors because of a missing input, such as a gold answer, do not count.
     """
     if method is not None:
         error = error_of(feedback, method)
@@ -172,15 +174,16 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
 def written(
     write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
 ) -> list[Feedback]:
-    """Return answers that a judge writes to the questions, as if `policy` had generated them.
+    """Let a judge write an answer to each question, and return the answers as training data.
 
     The answers are stored in the folder `out`. If `out` already exists, the stored answers are
     returned, and the judge is not called.
 
     Args:
-        write: function that calls the judge for the answers.
-        policy: folder or hub name; only the tokenizer is loaded. If its chat template ends prompts
-            with "<think>", "</think>" is put before each answer.
+        write: calls the judge; returns one `Feedback` per question, with `error` if it failed.
+        policy: folder or hub name of the policy to train on the answers; only its tokenizer is
+            loaded. If its chat template ends prompts with "<think>", "</think>" is put before each
+            answer.
         max_failed: largest accepted share of failed answers.
 
     Raises:

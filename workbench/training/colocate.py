@@ -35,10 +35,11 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 
 @contextmanager
 def engine(config: GRPO) -> Iterator[None]:
-    """Context manager for a training: shut down vLLM's model of this process before and after it.
+    """Context manager for a training that samples with vLLM in its own process.
 
-    If `config` does not use vLLM, nothing is done. On exit, environment variables that TRL sets,
-    such as WORLD_SIZE, get their earlier values.
+    A vLLM model that this process has loaded is shut down on entry, and the training's on exit.
+    Exit also restores environment variables that TRL sets, such as WORLD_SIZE. If `config` does not
+    use vLLM, nothing is done.
     """
     if config.vllm == "none":
         yield

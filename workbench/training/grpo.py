@@ -22,10 +22,11 @@ from workbench.types import Grade, Question, WorkbenchError
 
 
 def grpo_stage(config: GRPO, inputs: Inputs, method: str, *, plain: bool = False) -> Stage:
-    """Return a `Stage` with the name "grpo" that runs `train_grpo`.
+    """Return the `Stage` "grpo", the training of a run that calls `train_grpo`.
 
     Args:
-        inputs: function from the stage's job to the training questions and the grading function.
+        inputs: function of a `Job` (the stage's initial policy, folder and seed). It returns the
+            training questions and the grading function.
         method: name of the reward to train on.
         plain: train without Unsloth; needed if grading runs a language model in this process.
 

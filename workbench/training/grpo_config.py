@@ -191,8 +191,8 @@ def estimator(config: GRPO) -> str:
 def check_split(config: GRPO, processes: int) -> None:
     """Raise a WorkbenchError if the settings do not work with this number of processes.
 
-    Each process must get the same number of responses. With vLLM or `redraws`, only one process is
-    supported.
+    Each process must get the same number of responses. Only one process is supported with vLLM, and
+    with `redraws` (groups whose rewards are all equal are sampled again).
     """
     if config.vllm != "none" and processes > 1:
         raise WorkbenchError(

@@ -231,10 +231,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def compute_loss(
         self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
-        """Compute the loss by TRL or Unsloth.
+        """Compute the loss of a batch by TRL or Unsloth, and record its inputs.
 
-        For Unsloth, the inputs of the loss are first recorded, and converted to Unsloth's form. For
-        TRL, `_compute_loss` records them.
+        `record_loss_inputs` stores the inputs, such as the advantages, in `self.responses`. For
+        Unsloth, it is called here, before the batch is converted to Unsloth's form. For TRL, the
+        overridden `_compute_loss` calls it.
         """
         if not self.plain:
             self.record_loss_inputs(unsloth_hooks.right_aligned(inputs))

@@ -115,14 +115,15 @@ def load_trainee(
     """Load `policy` (a folder or hub name) for training with a new LoRA adapter.
 
     The adapter is on all linear layers, and the base model is frozen. The base weights are bfloat16
-    on a GPU; for a CPU see `number_format`. The new adapter depends only on `seed`, and does not
-    change the model's outputs before its first update.
+    on a GPU and float32 on a CPU (or the type in the environment variable WORKBENCH_DTYPE). The new
+    adapter depends only on `seed`, and does not change the model's outputs before its first update.
 
     Args:
         max_length: largest number of tokens of prompt and response together; only for Unsloth.
         unsloth: None uses Unsloth if it runs here; True requires Unsloth, False excludes it.
         gradient_checkpointing: recompute activations in the backward pass, to save memory.
-        lora: further fields of `workbench.training.settings.LoRA`, such as `lora_r`.
+        lora: `lora_r` (rank, 16), `lora_alpha` (scale, 32) and `load_in_4bit` (False), fields of
+            `workbench.training.settings.LoRA`.
 
     Raises:
         WorkbenchError: the policy cannot be loaded, it does not support gradient checkpointing, or

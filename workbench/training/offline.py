@@ -108,15 +108,17 @@ def offline_stage(
     name: str = "",
     cache_key: object = None,
 ) -> Stage:
-    """Return a `Stage` that trains by SFT or DPO (`train_offline`).
+    """Return a `Stage`, one training of a run, that trains by SFT or DPO (`train_offline`).
 
     Args:
-        make: function from the stage's job to the training rows and their `Card`. It is called when
-            the stage runs. The card is stored as `card.json` in the stage's folder.
+        make: function that returns the training rows and their `Card`. It is called when the stage
+            runs, with the `Job`: the stage's folder, seed and initial policy. The card is stored as
+            `card.json` in the stage's folder.
         merged: save a full checkpoint instead of an adapter, so that another stage can start from
             it.
         name: name of the stage; "" for "sft" or "dpo".
-        cache_key: see `Stage`.
+        cache_key: the settings that determine the result, as JSON. Runs of one queue share the
+            results of equal stages. None: the result is not shared.
 
     Raises:
         WorkbenchError: invalid settings.
@@ -132,10 +134,10 @@ def offline_stage(
 
 
 def steps_of(passes: Passes, rows: int) -> int:
-    """Return the number of training steps on a number of `rows`.
+    """Return the number of training steps for a training set of `rows` rows.
 
-    This is `passes.steps` or, if it is None, the number of batches in `passes.epochs` epochs. If
-    the last batch is incomplete, it is filled with rows of a further epoch *(ours)*.
+    This is `passes.steps` or, if not set, the number of batches in `passes.epochs` epochs (default
+    1). An incomplete last batch is filled with rows of a further epoch *(ours)*.
     """
     return passes.steps or math.ceil((passes.epochs or 1.0) * rows / passes.batch)
 
@@ -162,8 +164,9 @@ def train_offline(
         checkpoint.
 
     Raises:
-        WorkbenchError: invalid settings or rows, all rows are too long, several processes, unknown
-            policy, or `out` has a training on other rows or with another number of steps.
+        WorkbenchError: invalid settings or rows, all rows are too long, unknown policy, a launcher
+            has started several processes, or `out` holds an earlier training with different rows or
+            a different number of steps.
     """
     check_trainer(config)
     check_rows(rows)
@@ -222,7 +225,7 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the number of tokens in an encoded row: prompt and answer together.
+    """Return the number of tokens of prompt and answer in a row from `example_ids` or `pair_ids`.
 
     For a DPO pair, the longer of the two answers counts.
     """
@@ -232,14 +235,17 @@ def length_of(row: JsonMapping) -> int:
 
 
 def trained_tokens(row: JsonMapping) -> int:
-    """Return the number of tokens of an encoded row that count in the loss."""
+    """Return the number of tokens with a loss in a row from `example_ids` or `pair_ids`.
+
+    These are the labelled tokens of an SFT row, and all tokens of both answers of a DPO pair.
+    """
     if "labels" in row:
         return sum(label != IGNORED for label in row["labels"])
     return len(row["chosen_ids"]) + len(row["rejected_ids"])
 
 
 def dpo_trainer(config: DPO, trainee: Trainee, arguments: JsonObject, **more: object) -> Trainer:
-    """Return TRL's DPO trainer for encoded rows (see `pair_ids`).
+    """Return TRL's DPO trainer, for rows that are already token ids (from `pair_ids`).
 
     Args:
         arguments: arguments of TRL's `DPOConfig`.
@@ -259,7 +265,7 @@ def dpo_trainer(config: DPO, trainee: Trainee, arguments: JsonObject, **more: ob
 
 
 def sft_trainer(config: SFT, trainee: Trainee, arguments: JsonObject, **more: object) -> Trainer:
-    """Return TRL's SFT trainer for encoded rows with weights (see `example_ids`).
+    """Return TRL's SFT trainer, for rows of token ids with a loss weight (from `example_ids`).
 
     Args:
         arguments: arguments of TRL's `SFTConfig`.
@@ -311,8 +317,8 @@ def weighted_loss(
     """Return the weighted loss of a batch: the sum over its tokens, divided by `tokens`.
 
     With a weight w > 0, a token of probability p has the loss w · (−log p). With w < 0 the loss is
-    |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). It applies to all
-    answer tokens of a row, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
+    |w| · (−log(1 − p)), the unlikelihood of Welleck et al. (arXiv 1908.04319). All labelled tokens
+    of a row have the row's weight, as in FoRAG's baseline (arXiv 2406.13779, section 6.3).
 
     Args:
         labels_BT: the token ids; `IGNORED` for tokens without loss.

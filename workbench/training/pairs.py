@@ -91,8 +91,8 @@ def gold(questions: Sequence[Question]) -> Examples:
 def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
     """Return SFT rows for R-Tuning (arXiv 2311.09677) in TruthRL's variant, and their `Card`.
 
-    There is at most one row per question. Its text is the gold answer, or "I don't know" if the
-    question is out of the policy's knowledge (see `none_correct`).
+    There is at most one row per question. Its text is the gold answer or, if no sample of the
+    question has a correct final answer, "I don't know".
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -110,9 +110,9 @@ def r_tuning(feedbacks: Sequence[Feedback]) -> Examples:
 def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
     """Return SFT rows for rejection sampling (RFT) in TruthRL's variant, and their `Card`.
 
-    There is at most one row per question. Its text is a randomly chosen correct sample. If the
-    question is out of the policy's knowledge (see `none_correct`), it is a sample that abstains.
-    The paper takes 64 samples at temperature 0.6 and top-p 0.9.
+    There is at most one row per question. Its text is a random correct sample. If no sample is
+    correct, its text is a random sample that abstains. The paper takes 64 samples per question, at
+    temperature 0.6 and top-p 0.9.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
@@ -128,9 +128,9 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> Examples:
 def truthrl_pairs(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Pair], Card]:
     """Return TruthRL's DPO pairs (appendix A), at most one for each question, and their `Card`.
 
-    The rejected answer is a wrong sample; without one there is no pair. The preferred answer is a
-    correct sample. If the question is out of the policy's knowledge (see `none_correct`), it is a
-    sample that abstains or, without one, the text `ABSTENTION` *(ours)*.
+    The rejected answer is a random wrong sample. A question without a wrong sample has no pair. The
+    preferred answer is a random correct sample. If no sample is correct, the preferred answer is a
+    random sample that abstains. If no sample abstains, it is "I don't know" *(ours)*.
     """
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
@@ -160,11 +160,11 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
     """Return the pairs of KLCF's DPO baseline (arXiv 2509.23765), and their `Card`.
 
     For each question, the preferred answer is the sample with the highest reward, and the rejected
-    answer is the sample with the lowest. If all rewards are equal, or both texts are, there is no
+    answer is the sample with the lowest. If the two rewards or the two texts are equal, there is no
     pair. The paper takes 8 samples of each question.
 
     Args:
-        method: name of the reward.
+        method: name of the reward to compare.
     """
 
     def value(sample: Feedback) -> float:
@@ -233,8 +233,9 @@ def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
 
     Args:
         feedbacks: the graded responses.
-        rule: a key of `COLD_STARTS`. "cold_start_forag" selects the responses of the form
-            "[Structure] … [Outline] … [Answer] …".
+        rule: "cold_start_forag" selects the responses of the form "[Structure] … [Outline] …
+            [Answer] …", "cold_start_plain" those without any of these markers, and
+            "cold_start_written" all responses (the paper's variant: a judge wrote them).
     """
     form = COLD_STARTS[rule]
     return _in_form(

@@ -108,7 +108,8 @@ def ppo_stage(config: PPO, inputs: Inputs, method: str) -> Stage:
     """Return a `Stage` with the name "ppo" that runs `train_ppo`.
 
     Args:
-        inputs: function from the stage's job to the training questions and the grading function.
+        inputs: function that returns (training questions, grading function). Its argument is the
+            `Job`: the stage's folder, seed and initial policy.
         method: name of the reward to train on.
 
     Raises:
@@ -131,12 +132,12 @@ def train_ppo(
     """Train `policy` on `questions`, and save the adapter to `out/policy`.
 
     If the run folder `out` has checkpoints, the training resumes from the last one. Only
-    checkpoints contain the value head. Stored rollouts have the critic's value of each token as
-    `values`.
+    checkpoints contain the value head. In rollouts.jsonl, `tokens.values` has the critic's value of
+    each token.
 
     Args:
-        grade: function that grades responses. `feedback.rewards[method].tokens` has a reward for
-            each token. A response without a reward is left out of the loss.
+        grade: function that grades responses. The `Feedback` that it returns has one reward per
+            token in `rewards[method].tokens`. A response without a reward is left out of the loss.
         method: name of the reward to train on.
         policy: folder or hub name of the initial checkpoint.
 
@@ -145,8 +146,10 @@ def train_ppo(
         checkpoint.
 
     Raises:
-        WorkbenchError: invalid settings, no questions, several processes, unknown policy.
-        TooManyFailures: more than `max_failed` of a step's responses have no reward.
+        WorkbenchError: invalid settings, no questions, unknown policy, or a launcher has started
+            several processes.
+        TooManyFailures: in one step, the share of responses without a reward is above the setting
+            `sampling.max_failed`.
     """
     check(config)
     if not questions:
@@ -226,11 +229,12 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
     """Do one optimizer step on some responses of a batch, and return its metrics.
 
     Args:
-        rows_b: indices of these responses.
-        ratios_BT: the probability ratios of their tokens are written to this tensor.
+        rows_b: indices of these responses in the batch.
+        ratios_BT: output; the rows `rows_b` are set to the probability ratios of the tokens.
 
     Returns:
-        "loss" and "value_loss", the means over the tokens of these responses, and "grad_norm".
+        "loss" and "value_loss", the means over the tokens of these responses, and "grad_norm", the
+        norm of the adapter's gradient before clipping.
     """
     config: PPO = state.config
     # counted before the rows are split, so that every token has the same weight
@@ -247,11 +251,12 @@ def update(state: State, batch: Batch, rows_b: Tensor, ratios_BT: Tensor) -> dic
 
 @dataclass(frozen=True)
 class Batch:
-    """The responses of a training step as tensors.
+    """The B responses of a training step as tensors.
 
-    Prompts are padded on the left, responses on the right. `mask_BT` is 1 for the tokens in the
-    loss. Log-probabilities and values are those before the first update of the step. `returns_BT`
-    has the targets of the critic.
+    The longest response has T tokens; L is T plus the length of the longest prompt. Prompts are
+    padded on the left, responses on the right. `mask_BT` is 1 for the tokens in the loss.
+    `logprobs_BT` and `values_BT` (the critic's values) were computed before the first update of the
+    step. `returns_BT` has the targets of the critic.
     """
 
     ids_BL: Tensor
@@ -321,9 +326,10 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
 def losses(
     actor: Actor, batch: Batch, rows_b: Tensor, config: PPO
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the clipped losses of the policy and the critic, and the probability ratios (b, T).
+    """Return the clipped losses of the policy and the critic, and the probability ratios.
 
-    Each loss is a sum over the tokens of the responses with the indices `rows_b`.
+    Each loss is a scalar: the sum over the tokens of the b responses with the indices `rows_b`. The
+    ratios have the shape (b, T), with T tokens in the longest response of the batch.
     """
     import torch
 

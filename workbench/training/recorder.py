@@ -94,7 +94,10 @@ class MetricsLog:
         return seconds
 
     def write(self, row: JsonMapping) -> None:
-        """Append a step's metrics to metrics.jsonl, and print progress about ten times in total."""
+        """Append a step's metrics to metrics.jsonl, and print progress about ten times in total.
+
+        `row` must contain "step" and the metrics named in `progress`.
+        """
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
@@ -107,9 +110,9 @@ class MetricsLog:
             print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
     def write_step(self, step: int, row: JsonMapping) -> None:
-        """Append a step's metrics to metrics.jsonl, with the fields "step" and "seconds" added.
+        """Add "step" and "seconds" to a step's metrics, then append them to metrics.jsonl.
 
-        "seconds" is the time since the previous step.
+        "seconds" is the time since the previous step. Progress is printed as in `write`.
         """
         self.write({"step": step, **row, "seconds": round(self.lap_seconds(), 3)})
 
@@ -165,10 +168,11 @@ class RolloutRecorder(MetricsLog):
         super().__exit__(*error)
 
     def grade_responses(self, responses: Sequence[Response], step: int) -> list[Feedback]:
-        """Grade responses of a step and return their feedback, which `log` stores later.
+        """Grade some responses of a step, and return their feedback. `log` later stores it.
 
         Raises:
-            TooManyFailures: more than `max_failed` of the step's responses so far have no reward.
+            TooManyFailures: of the responses of this step that were graded in this and earlier
+                calls, a share above `max_failed` has no reward.
         """
         with self.timed("grading"):
             feedbacks = self.grade(responses)
@@ -189,11 +193,13 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store a finished step's graded responses, and append its metrics to metrics.jsonl.
 
-        The metric `ratio_change` is the mean of |probability ratio − 1| over all tokens, each at
-        its last update. It is 0 if the step has only one update. Clipping then has no effect.
+        The metric `ratio_change` is the mean of |probability ratio − 1| over all tokens; a token's
+        ratio is that of its last update. With one update per step it is 0, and clipping has no
+        effect.
 
         Args:
-            logs: the trainer's means over the step, by the names in `LOGGED`.
+            logs: the trainer's means over the step: "loss", "value_loss", "kl", "entropy",
+                "grad_norm" and "learning_rate". A missing mean is stored as None.
             responses: the responses given to `grade_responses`, in the same order, now with token
                 statistics such as log-probabilities.
         """
@@ -253,7 +259,9 @@ class RolloutRecorder(MetricsLog):
 def step_means(logs: Sequence[JsonMapping]) -> dict[str, float]:
     """Return the means of a trainer's logs over the optimizer steps of a training step.
 
-    Only the names in `LOGGED` are returned, and only those with a value.
+    Args:
+        logs: the trainer's log of each optimizer step, such as {"loss": 0.1, "kl": 0.02}. Names
+            that are not in `LOGGED` or have no value are left out of the result.
     """
     values = {
         name: [float(log[name]) for log in logs if log.get(name) is not None] for name in LOGGED
@@ -268,7 +276,7 @@ def reward_of(feedback: Feedback, method: str) -> float | None:
 
 
 def error_of(feedback: Feedback, method: str) -> Failure | None:
-    """Return the failure because of which a response has no reward of `method`.
+    """Return the `Failure` that explains why a response has no reward of `method`.
 
     The result is None if the response has this reward, or if no failure is stored.
     """
@@ -287,10 +295,11 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
 
     Returns:
         * `reward`: mean reward
-        * `reward/PART`: mean of each part of the reward, over the responses that have the part
+        * `reward/PART`: mean of each entry of `Reward.parts`, such as a term of the reward's sum,
+          over the responses that have this entry
         * `failed`: number of responses without a reward
         * `unplaced`: mean number of claims per response that were not found in the response's text
-        * `no_signal`: share of groups in which every advantage is 0
+        * `no_signal`: share of groups (the responses to one question) whose advantages are all 0
     """
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
     parts: dict[str, list[float]] = {}

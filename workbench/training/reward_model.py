@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 class RewardModel:
     """Settings of a reward model and its training.
 
-    The choices for `level` and `loss` are from the papers. The defaults of other settings are ours.
+    The choices for `level` and `loss` are from FoRAG (arXiv 2406.13779) and KLCF (arXiv
+    2509.23765). The defaults of other settings are ours.
     """
 
     level: Literal["sequence", "token"] = setting(
@@ -59,7 +60,12 @@ class RewardModel:
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
-    """Raise a WorkbenchError if there are no rows, or if a row has invalid segments or targets."""
+    """Check the training rows of a reward model.
+
+    Raises:
+        WorkbenchError: there are no rows, a row has no segments, a segment is empty or outside the
+            text, a target is not between 0 and 1, or log loss has a target other than 0 or 1.
+    """
     if not rows:
         raise WorkbenchError(
             "no rows to train a reward model on: give more questions or samples; card.json says"
@@ -89,7 +95,8 @@ def train_reward_model(
     If the folder `out` has checkpoints, the training resumes from the last one.
 
     Args:
-        rows: responses whose segments have targets.
+        rows: responses, divided into segments. The target of each segment is its factuality, from 0
+            to 1.
         policy: folder or hub name of the model to start from.
 
     Returns:
@@ -97,8 +104,9 @@ def train_reward_model(
         checkpoint.
 
     Raises:
-        WorkbenchError: invalid settings or rows, several processes, unknown policy, or `out` has a
-            training on other rows or with another number of steps.
+        WorkbenchError: invalid settings or rows, unknown policy, a launcher has started several
+            processes, or `out` holds an earlier training with different rows or a different number
+            of steps.
     """
     check_trainer(config, trl=False)
     config = replace(config, loss=config.loss or "log")

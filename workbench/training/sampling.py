@@ -28,8 +28,8 @@ def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> l
     together sample the same tokens as a single process.
 
     Raises:
-        WorkbenchError: there are several processes, and only transformers' `generate` can sample
-            from the model.
+        WorkbenchError: there are several processes, and the model needs transformers' `generate`,
+            which can only be used in a single process.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -74,13 +74,16 @@ def sample(trainer: "trl.GRPOTrainer", prompt_ids: Sequence[Sequence[int]]) -> l
 def redrawn(
     trainer: "trl.GRPOTrainer", prompt_ids: list[list[int]], completions: list[list[int]]
 ) -> list[list[int]]:
-    """Sample groups with equal rewards again, up to `redraws` times; return all completions.
-
-    `trainer` is a `RolloutTrainer`.
+    """Sample groups with equal rewards again, and return all completions.
 
     If all rewards of a group are equal, its advantages are 0. Such a group is replaced by new
-    samples for the same question; the old samples are not stored. DAPO (arXiv 2503.14476, section
-    3.2) instead takes a group of another question.
+    samples for the same question, up to `trainer.config.redraws` times. The old samples are not
+    stored. DAPO (arXiv 2503.14476, section 3.2) instead takes a group of another question.
+
+    Args:
+        trainer: our subclass of TRL's trainer (`RolloutTrainer`).
+        prompt_ids: token ids of the prompt of each completion.
+        completions: token ids of each completion; changed in place.
     """
     size, tokenizer = trainer.config.group_size, trainer.processing_class
     for _ in range(trainer.config.redraws):
@@ -108,9 +111,9 @@ def shares(
 ) -> tuple[int, tuple[int, ...]]:
     """Return a seed for all processes, and the positions of this process's prompts.
 
-    The seed is that of the first process. The prompts of all processes are sorted in the order of
-    `hf.longest_first`; a position is an index in this order. For a single process, the result is
-    (`seed`, ()).
+    The seed is that of the first process. A position is the index of a prompt among the prompts of
+    all processes, sorted by `hf.longest_first`. With it, a process samples the same tokens for the
+    prompt as a single process would. For a single process, the result is (`seed`, ()).
     """
     if accelerator.num_processes == 1:
         return seed, ()
@@ -183,7 +186,8 @@ def grouped(
     Args:
         questions: the question of each response.
         size: number of successive responses that form a group; None: all responses to a question.
-        counts: number of groups in earlier calls, by name; updated by this call.
+        counts: group name without ".2" -> number of such groups in earlier calls; updated by this
+            call. None: there were no earlier calls.
     """
     counts = Counter() if counts is None else counts
     seen = Counter[str]()

@@ -44,8 +44,8 @@ class Segment(NamedTuple):
 class Judged:
     """A response with the segments that a reward model scores.
 
-    A segment is a sentence or the whole text. `token_ids` are the ids that the policy sampled. If
-    there are none, `text` is encoded.
+    A segment is a sentence or the whole text. `token_ids` are the ids that the policy sampled; if
+    `token_ids` is empty, `text` is encoded.
     """
 
     question: Question
@@ -159,7 +159,8 @@ class Scorer:
         The result is () for a row of more than `longest` tokens.
 
         Args:
-            batch: number of rows in a forward pass; more if the rows are short (see `passes`).
+            batch: number of rows in a forward pass. Passes over short rows have more rows, with at
+                most 4,096 tokens in total.
         """
         import torch
 

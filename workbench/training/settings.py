@@ -53,7 +53,10 @@ class Sampling:
     )
 
     def decoding(self, seed: int, samples: int = 1) -> Decoding:
-        """Return these settings in the form that `workbench.policies.generate` takes."""
+        """Return these settings as a `workbench.policies.generate.Sampling`.
+
+        `samples` is the number of responses per question.
+        """
         return Decoding(
             self.max_new_tokens,
             samples=samples,

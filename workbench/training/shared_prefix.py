@@ -32,13 +32,16 @@ def chunked_logprobs(
     length: int,
     options: JsonMapping,
 ) -> Logprobs:
-    """Return the responses' log-probabilities and entropies, each (B, length).
+    """Return log-probabilities and entropies of the response tokens, each (B, length), and None.
+
+    The None stands for the auxiliary loss in the result of TRL's function.
 
     Args:
-        compute: TRL's computation in chunks, which never holds the logits of all tokens.
-        length: number of columns of the batch that are responses.
-        options: arguments of TRL's usual computation. With `batch_size`, so many rows are computed
-            at once. The entropies are None unless `compute_entropy` is set.
+        compute: TRL's `_chunked_logps`, which never holds the logits of all tokens at once.
+        length: number of response columns, the last columns of the batch.
+        options: keyword arguments of TRL's `_get_per_token_logps_and_entropies`. `batch_size` is
+            the number of rows to compute at once (None: all). Without `compute_entropy`, the
+            entropies are None.
     """
     part = shared_prefix(model, length)
     more = {key: options[key] for key in options.keys() - {"batch_size", "compute_aux_loss"}}
@@ -52,12 +55,13 @@ def chunked_logprobs(
 
 
 def shared_prefix(model: "PreTrainedModel", length: int) -> "PreTrainedModel | SharedPrefix":
-    """Return a replacement for `model` that computes each distinct prompt of a batch once.
+    """Return a replacement for `model` that computes each distinct prompt of a batch only once.
 
-    Some models are returned unchanged, such as models with gradient checkpointing.
+    The model is returned unchanged if it uses gradient checkpointing, if its forward pass takes no
+    `position_ids`, or if `decode.plain_model` does not support it.
 
     Args:
-        length: number of columns of a batch that are responses, T.
+        length: number of response columns, the last columns of a batch.
     """
     plain = plain_model(model)
     if (
@@ -70,7 +74,11 @@ def shared_prefix(model: "PreTrainedModel", length: int) -> "PreTrainedModel | S
 
 
 class SharedPrefix(torch.nn.Module):
-    """What TRL's log-probabilities in chunks read of a model, without its PEFT wrapper."""
+    """Stand-in for a model, with the attributes that TRL's `_chunked_logps` reads.
+
+    These are `config`, `get_output_embeddings` and `base_model`. The first two are those of the
+    model without its PEFT wrapper.
+    """
 
     def __init__(self, model: "PreTrainedModel", length: int) -> None:
         super().__init__()
@@ -80,12 +88,12 @@ class SharedPrefix(torch.nn.Module):
     def base_model(
         self, input_ids: Tensor, attention_mask: Tensor, use_cache: bool = False
     ) -> BaseModelOutput:
-        """Return the last hidden states, (B, T + 1, H), of the last T + 1 columns.
+        """Return the decoder's last hidden states, (B, T + 1, H), for the last T + 1 columns.
 
-        They are those of the decoder, except for rounding.
+        They equal the result of a usual forward pass, except for rounding.
 
-        Shapes: B rows, G distinct prompts of P tokens, padded on the left, T tokens of responses, L
-        = P + T, hidden size H.
+        Shapes: B rows of L = P + T columns. The first P columns are prompts, padded on the left, G
+        of them distinct. The last T columns are responses. H is the hidden size.
         """
         decoder, length = self.model.base_model, self.length
         mask_BP, ids_BT = attention_mask[:, :-length], input_ids[:, -length:]

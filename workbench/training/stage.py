@@ -20,10 +20,11 @@ class Job:
     """The arguments of `Stage.run`.
 
     Attributes:
-        start: folder or hub name of the policy to start from. It is the last full checkpoint that
-            an earlier stage saved (such as a merged cold start), or else the run's initial policy.
+        start: folder or hub name of the policy to start from: the policy that the latest earlier
+            stage trained. If no earlier stage trained a policy, it is the run's initial policy.
         out: folder to write to.
-        stages: folders of the earlier stages by name.
+        seed: the run's seed.
+        stages: stage name -> folder, for all stages of the run before the last.
     """
 
     start: str
@@ -43,12 +44,13 @@ class Stage:
         run: does the training, from where an earlier call stopped. Returns "done", or "interrupted"
             if the user stopped it.
         steps: number of training steps, each a row in metrics.jsonl; None if not known in advance.
-        plain: True if the stage needs TRL's unpatched trainer; Unsloth is then not imported.
+        plain: True if the stage needs TRL's trainer without Unsloth's patches. The run then does
+            not import Unsloth.
         check: function of the run's initial policy, called before any work. It raises a
             WorkbenchError if the stage cannot use the policy.
-        cache_key: the part of the run's config that determines the stage's result, as JSON. Queued
-            runs share the result if this key and the keys of all earlier stages are equal. None:
-            the result is not shared.
+        cache_key: the part of the run's config that determines the stage's result, as JSON. Two
+            runs of a queue share the result if this key and the keys of all earlier stages are
+            equal. None: the result is not shared.
     """
 
     name: str
@@ -76,10 +78,11 @@ def training(
     Args:
         name: name of the stage.
         train: a trainer, such as `train_grpo`.
-        inputs: function from the stage's job to the training questions and the grading function;
-            called when the stage runs.
+        config: settings of the trainer. If it has `steps`, they are the stage's number of steps.
+        inputs: function that returns (training questions, grading function). It is called when the
+            stage runs, with the `Job`: the stage's folder, seed and initial policy.
         method: name of the reward to train on.
-        plain: see `Stage`.
+        plain: True if `train` needs TRL's trainer without Unsloth's patches.
     """
 
     def run(job: Job) -> Status:

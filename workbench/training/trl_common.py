@@ -136,11 +136,12 @@ def report_callback(
 ) -> TrainerCallback:
     """Return a callback that connects a TRL trainer with a `MetricsLog`.
 
-    The callback passes the logs of each optimizer step to `log`, and marks saved checkpoints as
-    complete. After Ctrl-C it stops the training at the end of the step, with a checkpoint.
+    The callback calls `log(state, logs)` after each optimizer step, and marks saved checkpoints as
+    complete. After Ctrl-C it stops the training at the end of the training step, with a checkpoint.
 
     Args:
-        step_ends: returns whether the latest optimizer step was the last one of its training step.
+        step_ends: function of the trainer's state. It returns whether the latest optimizer step was
+            the last one on its batch. By default, each batch has one optimizer step.
     """
     from transformers import TrainerCallback
 

@@ -28,9 +28,10 @@ STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
 
 
 def check_patched(trainer: object) -> None:
-    """Check that a trainer that trains an Unsloth model is one that Unsloth has patched.
+    """Check that an Unsloth model's trainer is derived from Unsloth's own `trl.GRPOTrainer`.
 
-    Unsloth replaces `trl.GRPOTrainer`; our class may be derived from the original class.
+    On its import, Unsloth replaces `trl.GRPOTrainer`. A subclass that was defined earlier is still
+    derived from TRL's original class.
 
     Raises:
         WorkbenchError: TRL's trainer was used in this process before Unsloth was imported.
@@ -45,12 +46,13 @@ def check_patched(trainer: object) -> None:
 
 
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
-    """Return the argument `unsloth` for `load_trainee`.
+    """Return whether to train with Unsloth: True (required), False (no) or None (if it runs here).
 
-    The result is False if `config` has settings that Unsloth's trainer lacks, otherwise `unsloth`.
+    The result is `unsloth`, or False if Unsloth's trainer does not support the training. It does
+    not support several processes, nor some settings, such as `redraws` and `vllm`.
 
     Raises:
-        WorkbenchError: `config` has such settings, and Unsloth is required or already imported.
+        WorkbenchError: Unsloth does not support the training, but is required or already imported.
     """
     lacking = {
         "grpo.importance_sampling=trajectory": config.importance_sampling == "trajectory",
@@ -88,10 +90,11 @@ def loss_inputs(batch: Batch) -> dict[str, Tensor]:
 
 
 def left_aligned(batch: Batch) -> Tensor:
-    """Return the advantages of a batch in the columns of Unsloth's trainer, (B, T + W).
+    """Return the advantages of a batch, (B, T), in the columns of Unsloth's trainer, (B, T + W).
 
-    W is the largest left padding of a prompt, in tokens. A response whose prompt has p tokens of
-    padding starts in column W − p. Advantages per response, (B,), are returned unchanged.
+    B is the number of responses, T the number of tokens of the longest response, and W the largest
+    left padding of a prompt, in tokens. A response whose prompt has p tokens of padding starts in
+    column W − p. Advantages per response, (B,), are returned unchanged.
     """
     advantages_BT = batch["advantages"]
     if advantages_BT.dim() == 1:
@@ -102,10 +105,12 @@ def left_aligned(batch: Batch) -> Tensor:
 
 
 def right_aligned(batch: Batch) -> dict[str, Tensor]:
-    """Return the batch with its log-probabilities moved from Unsloth's columns to TRL's, (B, T).
+    """Return the batch with its log-probabilities moved from Unsloth's columns to TRL's.
 
-    In `batch` they are (B, T + W). W is the largest left padding of a prompt, in tokens. A response
-    whose prompt has p tokens of padding starts in column W − p.
+    The tensors "old_per_token_logps" and "ref_per_token_logps" are moved, if the batch has them.
+    Their shape changes from (B, T + W) to (B, T), for B responses of at most T tokens. W is the
+    largest left padding of a prompt, in tokens. In Unsloth's columns, a response whose prompt has p
+    tokens of padding starts in column W − p.
     """
     columns_BT, _ = _columns(batch)
     return {

@@ -162,7 +162,10 @@ def _make_once(pickled: bytes) -> Work[Any, Any]:
 
 
 def work_on_chunk(pickled: bytes, items: list[Any]) -> list[Any]:
-    """Process a chunk in a Ray process, by the pickled argument `make` of `map_chunks`."""
+    """Process a chunk of items in a Ray process; return one result per item.
+
+    `pickled` is the pickled argument `make` of `map_chunks`, which returns the processing function.
+    """
     # at the top level of the module, because Ray pickles this function by reference
     return _make_once(pickled)(items)
 

@@ -48,7 +48,7 @@ def setting(
 
     Args:
         default: the field's default value.
-        help: the text in the table of settings and in the inspector.
+        help: the text in the table of settings and in the inspector, the package's local web page.
         range: minimum, maximum and step of the inspector's control; it does not restrict values.
         least, most, above, below: bounds of a number, checked by `check_values`. `above` and
             `below` exclude the bound itself. `most` without `least` also excludes negative numbers.
@@ -73,7 +73,7 @@ def setting(
 
 
 def help_of(config: DataclassInstance) -> dict[str, str]:
-    """Return field name -> help text for the fields of a config, without those of its parts."""
+    """Return field name -> help text for a config's own fields, not those of nested configs."""
     return {f.name: f.metadata.get("help", "") for f in fields(config)}
 
 
@@ -92,7 +92,10 @@ def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]
 
 
 def unset_values(config: DataclassInstance) -> JsonObject:
-    """Return field name -> value to use instead of None, for the fields declared with `unset`."""
+    """Return field name -> value to use if the field is None.
+
+    Only fields that were declared with `setting(…, unset=…)` are included.
+    """
     return {f.name: make(config) for f in fields(config) if (make := f.metadata.get("unset"))}
 
 
@@ -102,12 +105,12 @@ def parts(config: DataclassInstance) -> JsonObject:
 
 
 def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """Yield (path, value, help text) of every field, including the fields of parts.
+    """Yield (path, value, help text) of every field, including the fields of nested configs.
 
-    A field of a part has the path "part.field".
+    For example, the field `beta` of the nested config `grpo` has the path "grpo.beta".
 
     Args:
-        prefix: begins every path; "" at the top level.
+        prefix: text before every path, such as "grpo."; "" at the top level.
     """
     inner = parts(config)
     for name, help in help_of(config).items():
@@ -118,10 +121,11 @@ def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str,
 
 
 def find(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of the fields that a path may mean; [] if there are none.
+    """Return the full paths of the fields that a full or short path names; [] if there are none.
 
-    For example, "learning_rate" may mean ["grpo.optim.learning_rate"]. Several parts may have a
-    matching field. A field of the config itself takes precedence over fields of its parts.
+    A short path leaves out names of nested configs: "learning_rate" → ["grpo.optim.learning_rate"].
+    If several nested configs have such a field, all their paths are returned. A field of the config
+    itself takes precedence over nested fields. Paths of earlier versions (`was`) are accepted.
     """
     inner = parts(config)
     head, _, rest = path.partition(".")
@@ -140,9 +144,9 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
 
 def leaves(config: DataclassInstance, path: str) -> list[str]:
-    """Return the full paths of all fields of the part at `path`, such as "grpo".
+    """Return the full paths of all fields of the nested config at `path`, such as "grpo".
 
-    If `path` does not name a part, the result is that of `find`.
+    If `path` is not a nested config, return the full paths of the fields that it names, by `find`.
     """
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
@@ -164,9 +168,9 @@ def put(config: Config, path: str, value: object) -> Config:
 def scaled(config: Config, **changes: Any) -> Config:
     """Return a copy of `config` with changed fields: `scaled(config, steps=8, grpo={"beta": 0.0})`.
 
-    A name without its part, such as `learning_rate`, means all fields that `find` returns for it.
-    If a part of the config is given as a mapping, as `grpo` above, the fields in the mapping are
-    changed. If it is given as a config, such as `grpo=GRPO()`, the whole part is replaced.
+    A short name, such as `learning_rate`, changes every field that `find` returns for it. If the
+    value for a nested config is a mapping, as for `grpo` above, only the fields in the mapping are
+    changed. If the value is a config, such as `grpo=GRPO()`, the whole nested config is replaced.
 
     Raises:
         AssertionError: a name matches no field.
@@ -214,7 +218,7 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
 def restore(config: Config, stored: JsonMapping) -> Config:
     """Return a copy of `config` with the values of `stored`, a config as a JSON object.
 
-    `find` matches the paths, so configs of earlier versions with other parts can be read. Fields
+    Configs of earlier versions can be read: stored paths may be short or old, as in `find`. Fields
     that `stored` lacks keep their values. Stored fields that no longer exist are ignored.
     """
     for path, value in flattened(stored):
@@ -227,7 +231,7 @@ def flattened(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, obje
     """Yield (path, value) of each value in nested mappings, such as ("grpo.steps", 40).
 
     Args:
-        prefix: begins every path; "" at the top level.
+        prefix: text before every path, such as "grpo."; "" at the top level.
     """
     for name, value in stored.items():
         if isinstance(value, Mapping):
@@ -237,7 +241,7 @@ def flattened(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, obje
 
 
 def check_values(config: DataclassInstance) -> None:
-    """Check the values of a config and of its parts.
+    """Check the values of a config and of its nested configs.
 
     Raises:
         WorkbenchError: a value is not one of the choices of its field, or a number is not finite or

@@ -33,13 +33,13 @@ from workbench.types import (
 
 
 def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict:
-    """Return the verdict on a claim that its judge cannot read.
+    """Return the verdict on a claim whose text the judge cannot interpret.
 
-    In this verdict, P(true) is 0 and the informativeness is the lowest.
+    The verdict has P(true) 0 and the lowest informativeness, 1.
 
     Args:
         target: the claim, such as "claim:0".
-        reason: why the judge cannot read the claim; a key of `REASONS`.
+        reason: why the judge cannot interpret it: a key of `REASONS`, such as "pronoun".
         by: name of the judge.
         label: label of the verdict, "vague" or "wrong".
     """
@@ -52,8 +52,9 @@ def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict
 def unjudged(verdict: JsonMapping) -> dict[str, str]:
     """Return why the claim of a stored verdict was not compared with evidence; {} if it was.
 
-    The result is `{UNPARSED: reason}` if the judge could not read the claim, and `{UNFOUND:
-    reason}` if it found no evidence.
+    If the judge could not interpret the claim, the result is `{"unparsed": reason}`. If the judge
+    found no evidence, it is `{"unfound": reason}`. The reason is a key of `REASONS`, such as
+    "pronoun".
     """
     items = verdict.get("evidence") or ()
     evidence = items if isinstance(items, list | tuple) else ()
@@ -67,10 +68,10 @@ def unjudged(verdict: JsonMapping) -> dict[str, str]:
 
 
 def remarks(verdict: JsonMapping) -> list[str]:
-    """Return the remarks in the evidence of a stored verdict, as texts for people.
+    """Return the local verifier's remarks in the evidence of a stored verdict, as English texts.
 
-    A remark is either an objection of a rule, or the note that P(true) is close to the threshold
-    for "correct". All other items of the evidence are ignored.
+    A remark is an objection, such as "a rule found no such number or date in the passages: 1987",
+    or the note that P(true) is close to the threshold for "correct". Other evidence is ignored.
     """
     lines = []
     for item in verdict.get("evidence") or ():
@@ -106,7 +107,7 @@ def too_many(unscored: int, graded: int, max_failed: float) -> bool:
 
     Args:
         unscored: number of responses without a reward.
-        graded: number of all graded responses, including these.
+        graded: number of all graded responses, with or without a reward.
     """
     return unscored > max_failed * graded
 
@@ -133,13 +134,14 @@ def check_failed(problems: Sequence[str], count: int, max_failed: float, what: s
 def failures(row: JsonMapping) -> list[JsonMapping]:
     """Return the distinct failures `{stage, kind, message, raw}` of a stored row.
 
-    A failure of the extraction comes first. Missing inputs are left out.
+    A failure of the extraction comes first. Missing inputs, such as a question without a gold
+    answer, are stored like failures but left out here.
     """
     return [error for error in _errors(row) if error.get("kind") not in LACKING]
 
 
 def failed(row: JsonMapping) -> bool:
-    """Return whether a stored row has a failure. A missing input is not a failure."""
+    """Return whether a stored row has a failure. A missing gold answer, for example, is not one."""
     return bool(failures(row))
 
 
@@ -152,7 +154,7 @@ def is_logged(name: str) -> bool:
 
 
 def lacking(row: JsonMapping) -> set[str]:
-    """Return the missing inputs of a stored row, such as {"no gold answer"} (see `LACKING`)."""
+    """Return the missing inputs of a stored row, values of `LACKING` such as {"no gold answer"}."""
     return {LACKING[error["kind"]] for error in _errors(row) if error.get("kind") in LACKING}
 
 

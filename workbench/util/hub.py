@@ -109,11 +109,11 @@ def check_no_pickle(files: Iterable[Path]) -> None:
 
 
 def check_adapter(adapter: Path) -> None:
-    """Check that a folder has a plain LoRA adapter with safetensors weights.
+    """Check that a folder has a LoRA adapter with safetensors weights, which is safe to load.
 
     Raises:
-        WorkbenchError: the weights are missing or pickled, or the configuration is not that of a
-            plain LoRA adapter.
+        WorkbenchError: there are no safetensors weights, or adapter_config.json is unreadable,
+            describes another type of adapter than LoRA, or has a Megatron section.
     """
     # other adapters can name a module, which PEFT would import and run
     check_no_pickle(sorted(adapter.glob("*.bin")))

@@ -37,11 +37,13 @@ def answer(
     """Answer a question from passages, and judge each sentence of the answer by these passages.
 
     Args:
-        policy: a run's or a model's folder, a hub name, or "sft" / "base" for a checkpoint of the
-            tiny policy; None for "sft".
+        policy: a run's or a model's folder, or a hub name. "sft" and "base" are the checkpoints of
+            the tiny policy (trained on the closed world) after and before fine-tuning. None for
+            "sft".
         store: name or path of an index of passages; None for the closed world's pages.
-        judge: language model that judges the sentences. None for the closed world's exact judge if
-            the passages are pages of the closed world, else for the local verifier.
+        judge: language model that judges the sentences. If None, passages from the closed world are
+            judged by its exact judge, and other passages by the local verifier, a small entailment
+            model.
         k: maximum number of passages; None for 3 with the tiny policy, and 5 with others.
         mode: how to search the index: "text" (by words), "dense" (by vectors) or "hybrid" (both).
             None for "hybrid" if the index has vectors, else "text".

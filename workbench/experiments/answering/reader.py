@@ -23,10 +23,11 @@ class Reader:
 
     Attributes:
         most: maximum number of passages in a prompt.
-        room: maximum tokens of a prompt with several passages.
-        limit: maximum tokens of any prompt.
+        room: maximum tokens of a prompt with several passages. The last passages are dropped until
+            the prompt fits.
+        limit: maximum tokens of a prompt with one passage, at least `room`.
         new_tokens: maximum tokens of an answer.
-        small: whether the policy was trained on the closed world.
+        small: whether the policy is a tiny policy, whose vocabulary is the closed world's.
     """
 
     policy: Policy
@@ -73,8 +74,8 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """Return a `Reader`, which combines a policy with its system prompt and limits.
 
-    The system prompt asks for a plan, "[Structure] … [Outline] …", before the answer. Some policies
-    were trained to plan without this instruction. They get the system prompt of their training.
+    The system prompt asks for a plan, "[Structure] … [Outline] …", before the answer. A policy that
+    was trained to plan without this instruction gets the system prompt of its training instead.
 
     Args:
         path: folder or hub name of the policy.

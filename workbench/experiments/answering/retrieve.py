@@ -32,7 +32,7 @@ def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path)
         * "found_nothing": questions that were left out.
 
     Raises:
-        WorkbenchError: no question has passages, or `out` exists.
+        WorkbenchError: no question has passages after the search, or `out` exists.
     """
     # checked first, because the search takes long
     if out.exists():

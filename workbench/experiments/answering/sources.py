@@ -29,7 +29,7 @@ class Sources:
     Attributes:
         search: function of a list of questions and k. It returns the k best passages for each
             question, the best first.
-        checks: function that returns the checks of the judge.
+        checks: function that returns the judge's functions, which extract and verify claims.
         exact: True if the judge is the closed world's judge, which makes no errors.
         foreign: True if the passages are not pages of the closed world.
     """
@@ -42,12 +42,13 @@ class Sources:
     def question(self, text: str, checks: Checks) -> Question:
         """Convert a text to a `Question` whose answers are judged only by its passages.
 
-        By default, the closed world's judge uses all facts of the world. A mark in the question's
-        `meta` limits it to the passages.
+        By default, the closed world's judge compares claims with all facts of the world. The entry
+        `meta["evidence"] = "passages"` limits it to the question's passages. Other judges need no
+        such entry.
 
         Args:
             text: the text of the question.
-            checks: the checks of the source's judge.
+            checks: the judge's functions, as returned by `self.checks`.
         """
         question = Question("answer", text)
         if not self.exact:
@@ -69,8 +70,8 @@ def closed_world() -> Sources:
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
     """Open an index of passages as a source.
 
-    If the index has the current pages of the closed world, the judge is the closed world's.
-    Otherwise it is the local verifier.
+    If the index has the pages of the closed world's current version, the judge is the closed
+    world's exact judge. Otherwise it is the local verifier, a small entailment model.
 
     Args:
         name: name or path of the index.

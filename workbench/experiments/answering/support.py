@@ -40,11 +40,12 @@ class Sentence:
     Attributes:
         passages: ids of the sentence's sources: the passages in `cited`, or those in `found` if
             `cited` is empty.
-        label: label of the sentence's worst claim; None if the sentence was not judged.
+        label: label of the sentence's worst claim, from "correct" to "wrong"; None if the sentence
+            has no claim, or if a check failed.
         p: probability that the worst claim is true; None if unknown.
-        cited: numbers of the passages that the sentence cites, such as 2 for "… [2]". Without a
-            citation, the numbers that the outline cites for the sentence's subjects. A number may
-            have no passage.
+        cited: numbers of the passages that the sentence cites, such as 2 for "… [2]". A sentence
+            without a citation gets the numbers in the points of the outline that name the same
+            subject. A number may be wrong: there may be no passage with it.
         found: ids of the passages that support the sentence's claims, according to the judge.
         error: why the sentence could not be judged; None if no check failed.
     """
@@ -64,7 +65,9 @@ class Answer:
 
     Attributes:
         structure: the part "[Structure] …" of the response; None without this part.
-        outline: the points of the part "[Outline] …"; () without this part.
+        outline: the points of the part "[Outline] …", such as "the river [2]"; () without this
+            part.
+        sentences: the sentences of the answer, without the plan and the thinking before it.
         passages: the passages in the prompt. Citations number them from 1.
         text: the whole response.
         notes: remarks for the reader, for example that the answer was cut off.
@@ -91,10 +94,11 @@ class Answer:
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
-    """Convert a response whose claims have "fact" verdicts to an `Answer`.
+    """Convert a response with judged claims to an `Answer`.
 
     Args:
-        feedback: the response with its claims and verdicts.
+        feedback: the response with its claims. The label of each sentence comes from their verdicts
+            with the aspect "fact".
         notes: remarks for the reader. The function adds its own, for example if the answer was cut
             off.
     """

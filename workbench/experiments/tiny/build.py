@@ -118,7 +118,9 @@ def train(
     out: Path,
     work: Path,
 ) -> "tuple[LlamaForCausalLM, JsonObject]":
-    """Train a model in all stages, and save it in `out` after the stages "base" and "sft".
+    """Train a tiny policy: lessons, then pre-training ("base"), then fine-tuning ("sft").
+
+    The model is saved as `out/base` after the pre-training and as `out/sft` at the end.
 
     Args:
         config: sizes of the model and of the stages.
@@ -128,7 +130,8 @@ def train(
         work: folder for the checkpoints from which a killed build resumes.
 
     Returns:
-        The model, and the steps, tokens and seconds of the stages.
+        The model, and the object `training` of card.json: the steps, tokens and seconds of
+        `lessons`, `base` and `sft`, and the accuracy at the end of each lesson.
 
     Raises:
         WorkbenchError: `work` has a checkpoint of another build.

@@ -16,10 +16,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson: practice of some kinds of drills and examples, until an exam is passed.
+    """A short training before the pre-training, on a few kinds of synthetic sequences.
 
-    The exam tests the new kinds (`taught`). Earlier kinds (`kept`) are repeated. The lesson ends
-    after `steps` steps at the latest.
+    A kind is a drill of random words, such as "copying", or a skill, such as "two_hop". The lesson
+    trains new kinds (`taught`) and repeats earlier kinds (`kept`). It ends when the accuracy on
+    each new kind reaches `level`, or after `steps` steps.
     """
 
     steps: int  # at most
@@ -30,7 +31,7 @@ class Lesson:
 
     @property
     def mix(self) -> dict[str, int]:
-        """The weight of each kind of drill or example in the lesson, new or repeated."""
+        """The sampling weight of each kind of drill or skill in the lesson, new or repeated."""
         return self.taught | self.kept
 
 

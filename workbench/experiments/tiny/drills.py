@@ -15,7 +15,11 @@ SIGNS = 0.4  # share of signs among the filler words
 
 
 class Turns(NamedTuple):
-    """Token ids of the marks of a conversation, of the full stop and of the question mark."""
+    """Token ids that structure a conversation.
+
+    They are the role tokens of `user` and `assistant`, the `end` of a turn, the full stop (`stop`)
+    and the question mark (`asks`).
+    """
 
     user: int
     assistant: int
@@ -25,20 +29,20 @@ class Turns(NamedTuple):
 
 
 class DrillWriter:
-    """A random generator of drills, written with the words of a tokenizer.
+    """A random generator of drills: sequences of random words that train one ability each.
 
     A drill is a list of token ids, and a flag for each token: True if it is a target, with a loss.
 
     Args:
         fillers: ids of words that stand between the important words.
-        signs: ids of punctuation and section markers, which are mixed with the fillers. Without
-            signs, the mechanisms do not transfer to text: accuracy in binding fell from .94 to .03
-            at the first full stop.
+        signs: ids of punctuation and of markers such as "<think>", which are mixed with the
+            fillers. Without signs, the abilities do not transfer to text: the accuracy of `binding`
+            fell from .94 to .03 at the first full stop.
         names: ids of words that are used as names and values.
         years: ids of years, in ascending order.
         verdicts: ids of the two words for "equal" and "different".
         mark: id of the token that announces an answer, such as "<answer>".
-        turns: ids of the marks of a conversation.
+        turns: ids of role tokens and punctuation of a conversation.
         seed: seed of the random generator.
     """
 
@@ -60,7 +64,7 @@ class DrillWriter:
         self.rng = random.Random(f"drills-{seed}")
 
     def draw(self, kind: str) -> Drill:
-        """Return a random drill, a training sequence for one mechanism; `kind` is in `DRILLS`."""
+        """Return a random drill; `kind` is one of `DRILLS`, such as "copying"."""
         return getattr(self, kind)()
 
     def copying(self) -> Drill:
@@ -70,7 +74,10 @@ class DrillWriter:
         return ids * 3, [False] * (len(ids) + 1) + [True] * (2 * len(ids) - 1)
 
     def naming(self) -> Drill:
-        """Return a drill that repeats names, each after some filler words and the mark."""
+        """Return a drill that repeats each name after up to six filler words and the token `mark`.
+
+        The repeated name is the target: "Ada of the <answer> Ada Bo in <answer> Bo".
+        """
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(8, 24)):
             name = self.rng.choice(self.names)

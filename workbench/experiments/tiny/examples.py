@@ -68,7 +68,7 @@ class SFTWriter(Writer):
         self.books = list(filter(None, books))  # of each author
 
     def examples(self) -> Iterator[Example]:
-        """Yield random examples without end. `INSTRUCTIONS` has the weight of each kind."""
+        """Yield random SFT examples without end, of kinds drawn by the weights `INSTRUCTIONS`."""
         while True:
             (kind,) = self.rng.choices(*zip(*INSTRUCTIONS.items(), strict=True))
             yield getattr(self, f"_{kind}")(self.lang())

@@ -30,13 +30,13 @@ def measure(policy: Policy, world: World, split: str) -> JsonObject:
     """Measure a policy on one split of the closed world, and return the results by name.
 
     * `short`, `l2`: evaluation reports of short questions, in English and in the second language.
-    * `partial`: rates on partly known people, for facts that the documents state ("covered") and
-      for facts that they leave out ("gaps").
-    * `exposure`: accuracy by the number of documents that state the fact; see `by_exposure`.
+    * `partial`: rates on people about whom the training documents state only some facts: for these
+      facts ("covered") and for the other facts ("gaps").
+    * `exposure`: triples (number of documents that state the fact, accuracy, number of questions).
     * `biography`, `two_facets`: evaluation reports of texts about one person, and about two.
-    * `reading`: rates on questions with passages of each kind, about people outside the world. For
-      the test split, also on questions with the page of a person.
-    * `reasoned`: rates on questions of more than one step, by kind.
+    * `reading`: rates on questions with passages about invented people, by layout of the passages
+      (see `SkillWriter.reading`). For the test split, also "page": see `page_questions`.
+    * `reasoned`: rates on questions that need several steps, by kind, such as "two_hop".
     """
     grade_outcome = grade([outcome()], {})
 
@@ -139,8 +139,8 @@ def rates(feedbacks: Iterable[Feedback]) -> Rates:
 def reading_questions(world: World, kind: str, count: int, seed: int | str) -> list[Question]:
     """Return `count` questions with passages, about people who are in no training data.
 
-    `kind` is a kind of `SkillWriter.reading`. Questions of the kind "none" have no gold answers,
-    because their passages do not state the answer.
+    `kind` is the layout of the passages, such as "one" for one passage (see `SkillWriter.reading`).
+    Questions of the kind "none" have no gold answers: their passages do not state the answer.
     """
     writer = SkillWriter(world.ephemeral(held_out=True), f"measure-{kind}-{seed}")
     questions = []
@@ -153,9 +153,9 @@ def reading_questions(world: World, kind: str, count: int, seed: int | str) -> l
 
 
 def page_questions(world: World) -> list[Question]:
-    """Return questions about people who have a page but are in no training document.
+    """Return questions about people who are in no training document, each with one passage.
 
-    The only passage of a question is the person's page. The questions are in the split "ood".
+    The passage is the person's page, as in retrieval. The questions are from the split "ood".
     """
     pages = {page.title: page.text for page in world.pages if not page.stale}
     return [
@@ -166,7 +166,7 @@ def page_questions(world: World) -> list[Question]:
 
 
 def reasoned_questions(world: World, split: str) -> list[Question]:
-    """Return the questions of more than one step about the people of a split.
+    """Return the questions that need several steps, such as "two_hop", about people of a split.
 
     For each question with a false premise, a copy with a true premise is added (kind
     "true_premise").
@@ -196,6 +196,6 @@ def _true_twin(world: World, question: Question) -> Question:
 
 
 def reasoned(feedbacks: Sequence[Feedback]) -> dict[str, Rates]:
-    """Return the `rates` of the answers to each kind of question."""
+    """Return kind of question -> `rates` of its answers: `{n, accuracy, abstention}`."""
     groups = group_by(feedbacks, lambda feedback: feedback.response.question.kind)
     return {kind: rates(group) for kind, group in groups.items()}

@@ -27,9 +27,9 @@ EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)
 
 @dataclass(frozen=True)
 class Layout:
-    """Passages about invented people, with the facts that they state and leave out.
+    """The passages of a reading question, with the facts that they state and leave out.
 
-    The people are not in the closed world.
+    They are about invented people, who are not in the closed world.
     """
 
     passages: Sequence[str]
@@ -64,7 +64,7 @@ def number_passages(texts: Sequence[str]) -> tuple[Passage, ...]:
 
 
 class SkillWriter(Writer):
-    """A random generator of examples of skills.
+    """A random generator of examples that teach a skill: reading passages, reasoning or outlining.
 
     Long texts that compare two people are in English. So are three quarters of all other examples.
     """
@@ -75,9 +75,10 @@ class SkillWriter(Writer):
         super().__init__(ephemeral, f"skills-{seed}")
 
     def draw(self, kind: str) -> Example:
-        """Return a new example of a skill.
+        """Return a new example of a kind.
 
-        `kind` is the name of a skill, such as "two_hop", or a kind of passages, as for `reading`.
+        `kind` is a skill, such as "two_hop", or "one", "several", "who", "stale" or "none" for a
+        question with passages of this layout (see `reading`).
         """
         lang = self.lang()
         if kind not in READINGS:

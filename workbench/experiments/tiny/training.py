@@ -88,7 +88,7 @@ SIZES = {
 class Encoder:
     """Encodes documents, conversations and drills as training sequences.
 
-    Documents with a prompt and conversations get the same tokens as from the chat template.
+    Conversations, and documents with a prompt, are encoded as the chat template encodes them.
 
     Args:
         tokenizer: the tokenizer of the policy.
@@ -126,8 +126,8 @@ class Encoder:
     def example(self, example: Example) -> Tokens:
         """Encode an instruction example, with a loss on its replies only.
 
-        The prefix, with which the reply must begin, has no loss either. Example: the reply is
-        "<think> a b</think> c" and the prefix "<think> a b".
+        The beginning of the reply has no loss if it is given as `example.prefix`. With the prefix
+        "<think> a b", only the end of the reply "<think> a b</think> c" has a loss.
         """
         prefix = self.words(example.prefix) if example.prefix else []
         ids = [*self._turns(example.system, example.prompt), *prefix]
@@ -230,7 +230,10 @@ def _filled(row: Row, length: int, pad: int) -> Row:
 def practice_items(
     world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str
 ) -> Iterator[Drill | Example]:
-    """Yield random drills and examples without end. `mix` has the weight of each kind."""
+    """Yield random drills and examples without end.
+
+    `mix` has the sampling weight of each kind, such as {"copying": 3, "two_hop": 1}.
+    """
     drills, skills = encoder.drills(seed), SkillWriter(world.ephemeral(), seed)
     rng = random.Random(f"practice-{seed}")
     while True:
@@ -249,7 +252,7 @@ def lesson_batches(
 def exam_items(
     world: World, encoder: Encoder, lesson: Lesson, seed: int
 ) -> dict[str, list[Tokens]]:
-    """Return the exam of a lesson: for each kind that it teaches, 100 encoded items.
+    """Return the exam of a lesson: new kind of drill or example -> 100 encoded sequences.
 
     Examples with several turns have only their first turn.
     """
@@ -352,8 +355,8 @@ def new_model(
 class Stage:
     """One training stage: AdamW with warm-up and cosine decay, and checkpoints to resume from.
 
-    A stage with an exam ends when the exam is passed, or after its last step. Exams take place
-    every `EXAM_EVERY` steps and after the last step.
+    A stage with an exam (test sequences by kind) ends early if the accuracy on each kind reaches
+    `level`. It is measured every `EXAM_EVERY` steps and after the last step.
     """
 
     name: str
@@ -370,7 +373,7 @@ class Stage:
     def run(self, model: LlamaForCausalLM, config: PolicyConfig, progress: Progress) -> float:
         """Train a model in place, from the last checkpoint if there is one.
 
-        Return the seconds of the stage, including those before a kill.
+        Return the seconds of training, including those up to this checkpoint.
         """
         import torch
 
@@ -421,10 +424,10 @@ class Stage:
         return time.monotonic() - start
 
     def stored(self) -> JsonObject:
-        """Load the checkpoint of the stage.
+        """Load the checkpoint of the stage: weights, optimizer state, step and results.
 
         Raises:
-            WorkbenchError: the checkpoint belongs to another build.
+            WorkbenchError: the checkpoint was written with other settings or data.
         """
         import torch
 

@@ -27,8 +27,8 @@ class Writer:
     """A random generator of examples; `SkillWriter` and `SFTWriter` are based on it.
 
     Args:
-        ephemeral: generator of people outside the world. It uses the same random numbers.
-        seed: seed of the random numbers.
+        ephemeral: generator of invented people, who are not in the closed world.
+        seed: seed of the random numbers of the writer and of `ephemeral`.
     """
 
     learn_thought = True  # whether the thoughts have a loss
@@ -98,16 +98,16 @@ class Writer:
         return self.from_thoughts(prompt, years, f"{earlier.subject}.", lang)
 
     def premise(self, facts: Mapping[str, Fact], other: Fact, lang: str) -> Example:
-        """Return an example whose question has a premise: a person's profession.
+        """Return an example whose question presupposes a profession.
 
-        The profession is wrong half the time. If the premise is wrong, the answer is that the
-        question is invalid. The thought always recalls the fact that the question asks for, because
-        its absence would reveal the answer. The thought also states whether the premise holds.
-        Without this statement, accuracy stayed at chance.
+        Example: "In which city was the painter Ana Bo born?" The profession is wrong half the time;
+        the answer is then "invalid question". The thought always states the fact that the question
+        asks for: if only some thoughts stated it, that would reveal the answer. The thought also
+        states whether the profession is right. Without this, accuracy stayed at chance.
 
         Args:
-            facts: facts of the person by relation.
-            other: a fact with a wrong profession.
+            facts: relation -> the person's fact.
+            other: a fact with another profession, for wrong premises.
         """
         form = self.rng.randrange(len(schema.FALSE_PREMISE_ASKS))
         true, target = facts["profession"], facts[schema.FALSE_PREMISE_ASKS[form]]
@@ -121,14 +121,18 @@ class Writer:
         return replace(example, prefix=prefix)
 
     def yes_no_question(self, fact: Fact, claim: Fact, lang: str) -> str:
-        """Return a yes/no question: is the object of `claim` true of the subject of `fact`?"""
+        """Return a question such as "Was Ana Bo born in Oslo?", to answer with yes or no.
+
+        The subject (Ana Bo) is that of `fact`, and the object (Oslo) is that of `claim`.
+        """
         form = self.choose(schema.RELATIONS[fact.relation].checks[lang])
         return form.format(s=fact.subject, o=claim.forms[lang][0])
 
     def yes_no(self, fact: Fact, other: Fact, lang: str) -> Example:
         """Return an example with a yes/no question about `fact`.
 
-        Half of the questions name the object of `other` instead, so the answer is "No."
+        `other` has the same relation and another object, such as another birthplace. Half of the
+        questions name this object, so that the answer is "No."
         """
         truth = self.chance(0.5)
         prompt = self.yes_no_question(fact, fact if truth else other, lang)
@@ -137,14 +141,14 @@ class Writer:
     def ask_for_books(self, books: Sequence[Fact], lang: str) -> str:
         """Return a question that asks for all books of an author.
 
-        `books` has the fact about the author for each book.
+        `books` has a fact for each book, whose object is the author.
         """
         return self.choose(schema.LIST[lang]).format(s=books[0].object)
 
     def list_books(self, books: Sequence[Fact], lang: str) -> Example:
         """Return an example that asks for all books of an author, with the list as its answer.
 
-        `books` has the fact about the author for each book. The thoughts state these facts.
+        `books` has a fact for each book, whose object is the author. The thoughts state them all.
         """
         prompt = self.ask_for_books(books, lang)
         return self.from_thoughts(prompt, books, titles(books, lang), lang)
@@ -160,10 +164,10 @@ class Writer:
         return f"{first} In comparison, {second}"
 
     def outlined(self, pair: Sequence[Sequence[Fact]], sources: Sequence[int] = ()) -> str:
-        """Return a plan with one point per person, followed by the text of `comparison`.
+        """Return an outline of two points, one per person, and the text of `comparison`.
 
-        `sources` has the number of the passage about each person, which the person's point then
-        cites. By default, the points cite no passages.
+        Example: "[Structure] comparison [Outline] 1. Ana Bo [2] 2. Toma Fel [1] [Answer] …".
+        `sources` has the cited passage of each person, here (2, 1); () for no citations.
         """
         citations = [f" [{number}]" for number in sources] or ["", ""]
         points = [

@@ -30,7 +30,11 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 
 @cache
 def script() -> str:
-    """Return the token view's JavaScript, which defines `tokenView(root, options)`."""
+    """Return the token view's JavaScript, which defines `tokenView(root, options)`.
+
+    This function draws into the HTML element `root`. It returns an object whose method
+    `update(data)` shows a response, with the result of `payload` as `data`.
+    """
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     constants = {
         "NAMES": {name: method.title for name, method in METHODS.items()},

@@ -65,7 +65,9 @@ def payload(
 ) -> JsonObject:
     """Return the data that the token view draws, as an object for JSON.
 
-    Positions in the text are in Unicode code points.
+    Among its keys are "text", "tokens" (their spans), "claims" with verdicts, "checks" (the other
+    verdicts), "methods" (method -> reward), "channels" (numbers for each token, such as log
+    probabilities) and "key" (a digest of name, id and text). Positions are in Unicode code points.
 
     Args:
         feedback: the response with its claims, verdicts and rewards.
@@ -73,7 +75,8 @@ def payload(
         group: the responses to the same prompt, including `feedback`. They are used to compute
             advantages; without a group, there are no advantages.
         name: a label that says where the response comes from, such as the run.
-        lookup: returns the title and text of evidence that is not a passage of the question.
+        lookup: evidence item -> (title, text), or None if unknown. It is called for evidence that
+            is not a passage of the question. None: the fields of such evidence are shown.
     """
     response = feedback.response
     methods = {
@@ -160,10 +163,11 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonO
 def advantages_of(
     feedback: Feedback, method: str, group: Sequence[Feedback]
 ) -> dict[str, list[float]]:
-    """Return estimator name -> the advantage of each token of a response.
+    """Return the advantage of each token of a response, by several estimators.
 
-    The advantages are computed from the rewards of `method` in the group. Return {} if `group` does
-    not contain the response, or the response has no tokens.
+    The result is name of the estimator, such as "group" -> one number per token. The advantages are
+    computed from the rewards of `method` in the group. Return {} if `group` does not contain the
+    response, or the response has no tokens.
     """
     ids = [row.response.id for row in group]
     if feedback.response.id not in ids or not feedback.response.offsets:
@@ -175,9 +179,9 @@ def advantages_of(
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
     """Return the token advantages of each response of a group, from the rewards of `method`.
 
-    The result is estimator name -> for each response, the advantages of its tokens. An estimator is
-    left out if its inputs are missing, such as the values of a critic. Return {} if a response has
-    no reward of `method`.
+    The result is name of the estimator, such as "group" -> for each response, one number per token.
+    An estimator is left out if the responses lack its inputs; "gae" needs the values of a critic.
+    Return {} if a response has no reward of `method`.
     """
     if any(method not in row.rewards for row in group):
         return {}

@@ -25,7 +25,11 @@ class GoldSFT:
 
 @dataclass(frozen=True)
 class SampleSFT:
-    """Settings of RFT and R-Tuning, which sample the policy and then train it by SFT."""
+    """Settings of RFT (SFT on correct samples of the policy) and of R-Tuning.
+
+    R-Tuning is SFT on gold answers, or on "I don't know" if the policy does not know the answer.
+    Samples of the policy show whether it knows the answer.
+    """
 
     prompts: Prompts = PROMPTS
     drawn: Samples = SAMPLES

@@ -45,8 +45,9 @@ def on_gold(config: GoldSFT, bench: Bench, method: Method) -> Sequence[Stage]:
 def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stage]:
     """Return the training stages of RFT or R-Tuning (TruthRL's appendix): one stage, SFT.
 
-    RFT trains on sampled responses. R-Tuning trains on the gold answer of a question, or on "I
-    don't know" if no sampled answer is correct.
+    The stage first samples the policy. RFT then trains on a correct sample of each question; if no
+    sample is correct, on a sample that abstains. R-Tuning trains on the gold answer; if no sample
+    is correct, on "I don't know".
     """
     collect = _collector(config, bench, method)
 
@@ -60,8 +61,9 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
 def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     """Return the training stages of DPO on pairs of sampled answers, one stage for each round.
 
-    `truthrl_pairs` selects the pairs by the outcomes of the answers (TruthRL, appendix A). The
-    stages are called "dpo-1", "dpo-2", …, or "dpo" if there is only one round.
+    The rejected answer of a pair is wrong. The preferred answer is correct or, if no sample is
+    correct, an abstention (TruthRL, appendix A). The stages are called "dpo-1", "dpo-2", …, or
+    "dpo" if there is only one round.
 
     Raises:
         WorkbenchError: there are several rounds, but fewer than two samples per question.
@@ -107,8 +109,9 @@ def factscore() -> RewardFn:
 def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     """Return the training stages of FactTune-FS: one stage, DPO on one pair per question.
 
-    In a pair, the sample with the highest FActScore is preferred, and the sample with the lowest is
-    rejected *(ours)*. The paper uses all pairs of samples with different scores.
+    The preferred answer of a pair is the question's sample with the highest FActScore, and the
+    rejected answer the sample with the lowest *(ours)*. If all scores are equal, there is no pair.
+    The paper uses all pairs of samples with different scores.
 
     Raises:
         WorkbenchError: `rounds` is not 1.

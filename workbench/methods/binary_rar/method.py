@@ -29,7 +29,7 @@ def stages(config: BinaryRAR, bench: Bench) -> Sequence[Stage]:
     """Return the training stages of a run: one stage, GRPO.
 
     Raises:
-        WorkbenchError: invalid settings, no questions, or a judge without the check "fact".
+        WorkbenchError: invalid settings, no questions, or a judge that cannot verify claims.
     """
     # questions for long answers have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)

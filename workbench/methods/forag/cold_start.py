@@ -26,7 +26,10 @@ PLAN = (
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Settings of the cold start: the author, the number and the form of the training answers."""
+    """Settings of the cold start, which is SFT before the other stages of training.
+
+    They say who writes the answers for SFT, how many, and whether these begin with an outline.
+    """
 
     outline: bool = setting(True, "whether the answers begin with an outline")
     writer: Literal["policy", "judge"] = setting(
@@ -49,7 +52,9 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a run's cold start teaches outlines that the prompt does not ask for.
+    """Return whether a run's cold start trains on outlined answers to prompts without instruction.
+
+    The policy then writes an outline although no prompt asks for one.
 
     Args:
         config: the run's stored config, as a JSON object.
@@ -63,11 +68,16 @@ def plans_unprompted(config: JsonMapping) -> bool:
 def cold_start_rows(
     cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
 ) -> tuple[list[Example], Card]:
-    """Collect answers for a cold start. Return SFT rows made from them, and a `Card` with counts.
+    """Collect answers to `questions`; return (SFT rows, counts) for the cold start.
 
-    The policy writes the answers, or the judge if `cold.writer` is "judge". If the answers have an
-    outline, the policy's system prompt asks for an outline. The SFT rows do not contain this
-    prompt.
+    If `cold.writer` is "judge", the judge writes the answers. Otherwise the policy is sampled. If
+    `cold.outline` is True, a system prompt then asks the policy for an outline. The SFT rows do not
+    contain this system prompt.
+
+    Args:
+        sampling: how the policy is sampled, and the largest accepted share of failed answers.
+        checks: the functions of the judge.
+        job: names the policy and the output folder.
     """
     if not cold.sampled:
         assert checks.write is not None  # `prepare` in run.py checks this

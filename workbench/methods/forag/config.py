@@ -119,17 +119,17 @@ class FoRAG:
 
     @property
     def compares(self) -> bool:
-        """Whether PPO subtracts a baseline: the mean factuality of reference answers.
+        """Whether PPO subtracts a baseline from the factuality of each segment of an answer.
 
-        The reference answers are the reference model's own answers to the question.
+        The baseline is the mean factuality of the reference model's answers to the question.
         """
         return self.trainer == "ppo" and self.baseline is not False
 
     @property
     def fractional(self) -> bool:
-        """Whether a segment's target for the reward model is its share of supported claims.
+        """Whether a reward model is trained to predict the share of supported claims in a segment.
 
-        If not, each target is 0 or 1.
+        If False, the target of a segment is 0 or 1.
         """
         return self.evaluation == "subclaim" and self.aggregate == "mean"
 

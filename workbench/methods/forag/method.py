@@ -56,7 +56,11 @@ PARTS = {
 
 
 def training(config: FoRAG) -> Training:
-    """Return the trainer of the last stage, and the settings that have no effect."""
+    """Return how this config trains the policy.
+
+    The `Training` has the trainer of the last stage, the settings without effect in this config,
+    and the number of reward models in memory.
+    """
     modelled = config.by_rl and config.rewarded == "model"
     last = config.trainer if config.by_rl else "tuned"
     return Training(last, _unused(config) - {last}, resident_models=int(modelled))
@@ -90,9 +94,14 @@ def _unused(config: FoRAG) -> set[str]:
 def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
     """Return the training stages of a run, in order.
 
+    The first stage is a cold start, unless `cold_samples` is 0. If `trainer` is "ppo" or "grpo",
+    these stages follow: a reward model (with `rewarded="model"`), answers of the reference model
+    (if PPO subtracts a baseline), and PPO or GRPO. With another trainer, SFT on judged samples
+    follows.
+
     Raises:
         WorkbenchError: invalid settings, no questions, a question without passages to answer from,
-            or a judge that lacks a needed check.
+            or a judge that cannot verify claims or, if `cold.writer` is "judge", write answers.
     """
     run = prepare(config, bench)
     cold = [_cold_start(run)] if config.cold.cold_samples else []

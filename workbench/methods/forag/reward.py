@@ -43,10 +43,13 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return the function that combines the values of a segment's claims into one (Agg in table 2).
+    """Return the function from the values of a segment's claims, 0 or 1, to its factuality.
 
-    * With `evaluation="subclaim"`, it is the mean, minimum or maximum, by the setting `aggregate`.
-    * Otherwise it is the minimum, because a sentence or answer is as factual as its worst claim.
+    The paper calls it Agg (table 2).
+
+    * `evaluation="subclaim"`: the mean, minimum or maximum, as the setting `aggregate` says.
+    * `evaluation="sentence"` or `"holistic"`: the minimum, because a sentence or an answer is as
+      factual as its worst claim.
     """
     chosen: dict[str, Aggregate] = {"mean": fmean, "min": min, "max": max}
     return chosen[config.aggregate] if config.evaluation == "subclaim" else min
@@ -56,18 +59,18 @@ def reward(config: FoRAG) -> RewardFn:
     """Return the reward function: the sum over the answer's segments of (factuality − baseline).
 
     A segment is a sentence of the answer with claims. With `evaluation="holistic"`, the whole
-    answer is the only segment. Plan and thinking do not count *(ours)*. Claims without a sentence
-    form one more segment *(ours)*.
+    answer is the only segment. The outline before the answer and the thinking do not count
+    *(ours)*. Claims that belong to no sentence form one more segment *(ours)*.
 
-    * Factuality, from 0 to 1, is the p of the segment's "factuality" verdict, which is from the
-      reward model. Without this verdict, the claims of the segment have the value 1 if supported,
-      else 0 *(ours)*. The function from `aggregate` combines these values.
-    * The baseline is the p of the "baseline" verdict on the response. With `baseline=None`, it is 0
-      if there is no such verdict. With `baseline=True`, the verdict is required. With
-      `baseline=False`, the baseline is 0.
+    * The factuality of a segment, from 0 to 1, is the score of the reward model: `Verdict.p` of the
+      check "factuality". Without this verdict, `aggregate` computes it from the claims, with the
+      value 1 for a supported claim, else 0 *(ours)*.
+    * The baseline is the mean factuality of the reference model's answers: `Verdict.p` of the check
+      "baseline". Without this verdict, it is 0 with `baseline=None`, and the reward is None with
+      `baseline=True`. With `baseline=False`, the baseline is always 0.
     * `repeats="once"` leaves out sentences that repeat an earlier one *(ours)*.
-    * If a response has a plan but no answer, segments of factuality 0 are added, until there are 5
-      segments (1 if holistic) *(ours)*.
+    * If a response has an outline but no answer, segments of factuality 0 are added, until there
+      are 5 segments (1 if holistic) *(ours)*.
 
     The reward is None if a verdict that it needs failed or is missing.
 
@@ -150,9 +153,10 @@ def _repeated(feedback: Feedback, segments: Sequence[Segment]) -> set[int]:
 
 
 def modelled_sentences(feedback: Feedback, verdicts: Table) -> list[int]:
-    """Return the indices of the answer's sentences that have a "factuality" verdict.
+    """Return the indices of the answer's sentences that a reward model scored.
 
-    Sentences that are entirely in a plan or in the thinking are left out.
+    These are sentences with a verdict of the check "factuality". Sentences that are entirely in the
+    outline or in the thinking are left out.
     """
     text, prefill = feedback.response.text, feedback.response.prefill
     numbers = [

@@ -28,8 +28,8 @@ class Run:
     Attributes:
         questions: the questions for PPO or GRPO. Earlier stages use a part of them.
         checks: the checks of the bench's judge.
-        model_alone: True if RL with a reward model does not call the judge. Rules then extract the
-            claims. `prepare` sets it to True if the judge is a language model.
+        model_alone: True if the judge is a language model. RL with a reward model then does not
+            call the judge: rules extract the claims.
     """
 
     config: FoRAG
@@ -38,7 +38,10 @@ class Run:
     model_alone: bool = False
 
     def judge_grade(self) -> Grade:
-        """Return a function that grades responses by the judge's verdicts, without a baseline."""
+        """Return a function that rewards responses by the judge's verdicts on their claims.
+
+        It does not subtract the factuality of reference answers.
+        """
         # only a later stage computes the baseline
         return assemble(
             self.checks,
@@ -67,11 +70,13 @@ class Run:
         )
 
     def training_grade(self, job: Job, compared: bool = False) -> Grade:
-        """Return a function that grades responses in RL, by the reward model or by the judge.
+        """Return a function that rewards responses in RL, by the reward model or by the judge.
 
         Args:
-            job: contains the folders of the earlier stages "reward_model" and "reference".
-            compared: if True, subtract the mean factuality of the reference model's answers.
+            job: has the folders of the earlier stages. The reward model is in "reward_model", the
+                graded answers of the reference model are in "reference".
+            compared: if True, subtract the mean factuality of the reference model's answers to the
+                question from the factuality of each segment.
         """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":
@@ -94,7 +99,7 @@ def prepare(config: FoRAG, bench: Bench) -> Run:
 
     Raises:
         WorkbenchError: invalid settings, no questions, a question without passages to answer from,
-            or a judge that lacks a needed check.
+            or a judge that cannot verify claims or, if `cold.writer` is "judge", write answers.
     """
     reward(config)  # checks the values
     if config.fractional and config.reward_model.loss == "log":

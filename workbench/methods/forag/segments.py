@@ -38,8 +38,9 @@ Segments = dict[str, tuple[Span, list[Claim]]]
 def segments(response: Response, read: Claims | Feedback, evaluation: Evaluation) -> Segments:
     """Return the segments of an answer, as a dict: name -> (span in characters, claims).
 
-    The segment of sentence N, from 0, has the name "segment:N". With `evaluation="holistic"`, the
-    only segment is "response".
+    The segment of sentence N, from 0, has the name "segment:N". Sentences without claims are left
+    out. With `evaluation="holistic"`, the only segment is "response", from the first sentence with
+    claims to the last.
 
     Args:
         read: the claims and sentences that an extractor found in the response.
@@ -66,13 +67,14 @@ def judged_rows(
 ) -> tuple[list[Judged], Card]:
     """Return training rows for a reward model, and a `Card` with counts.
 
-    A row is an answer with its segments and their targets. The claims of a segment have the value 1
-    if supported, else 0. The segment's target is the `aggregate` of these values.
+    A row is an answer with its segments. The target of a segment is its factuality, which is
+    `aggregate` of the values of its claims: 1 if the claim is supported, else 0.
 
     Args:
         feedbacks: sampled answers with the judge's claims and "fact" verdicts.
-        reads: the claims in each answer, by the extractor of RL. Only segments that this extractor
-            and the judge find are used. None if RL uses the judge's extractor.
+        reads: for each answer, the claims found by the extractor that RL uses. Segments without
+            such claims, or without claims of the judge, are left out. None: RL uses the judge's
+            claims.
     """
     # responses that reached the token limit are used, because RL has such responses too
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
@@ -170,10 +172,10 @@ def unlabelled(response: Response, found: Segments) -> Judged:
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
     """Return question id -> mean factuality of the segments in the reference model's answers.
 
-    * If the answers to a question have no segments, the question gets the mean over all questions
-      *(ours)*.
-    * If no answer to a question has a reward, its value is a `Failure`.
-    * If no answer to any question has a segment, all values are a `Failure`.
+    * If the answers to a question have no segments, the question gets the mean over all segments of
+      all questions *(ours)*.
+    * If the rewards of all answers to a question are None, the question gets a `Failure`.
+    * If no answer to any question has a segment, all questions get a `Failure`.
 
     Args:
         feedbacks: the graded answers of the reference model.

@@ -34,10 +34,10 @@ class _Checklist:
     items: list[Fact] = field(default_factory=list)
 
     def comparison_input(self) -> tuple[Response, Claims]:
-        """Return input for the check "claim_checklist", to compare the pool with the newest item.
+        """Return input for the check "claim_checklist": is a candidate fact on the checklist?
 
-        The response is empty, its claims are the facts in the pool, and the checklist of its
-        question has only the newest item.
+        The claims are the candidate facts (the pool). The response is empty. The checklist of its
+        question has one item, the one that was added last.
         """
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
@@ -49,19 +49,23 @@ def checklists(
 ) -> tuple[dict[str, list[Fact]], Counter[str]]:
     """Return a checklist of supported facts for each question, and counts of facts.
 
-    The facts are sorted by informativeness, then by frequency. Hedged facts are left out. Facts
-    that repeat or contradict an earlier item are left out too.
+    The facts are sorted by informativeness, then by frequency. Facts that were stated only with a
+    hedge ("perhaps") are left out. Facts that repeat or contradict an earlier item are left out
+    too.
 
     Args:
         found: the facts of each question.
         same: the check "claim_checklist", which compares facts. None: facts are not compared.
         most: largest number of items on a checklist.
-        important: lowest informativeness of an item, from 1 to 5. Facts without a rating are
-            accepted.
+        important: lowest informativeness of an item, from 1 to 5. Facts whose informativeness is
+            None are accepted.
 
     Returns:
         * question id -> checklist. Questions without a checklist are left out.
-        * outcome, such as "items", "hedged" or "same_fact" -> number of facts.
+        * counts: "supported" facts; "items" on checklists; and, by the reason for leaving them
+          out, "hedged", "unimportant", "same_fact", "contradicting", "unjudged" (the comparison
+          failed) and "beyond" (too many facts). "compared" is the number of comparisons that found
+          different facts.
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:
@@ -117,7 +121,8 @@ def truth_rows(
     """Return labelled claims to train the truthfulness model on, in random order, and counts.
 
     There are two supported claims for each refuted claim (appendix B.1). Surplus claims are left
-    out at random. If there are enough supported claims, refuted claims are repeated.
+    out at random. Refuted claims are usually rarer: each of them is repeated, as often as the
+    number of supported claims allows.
 
     Args:
         found: the facts of each question.
@@ -147,10 +152,11 @@ def known(
     questions: Sequence[Question],
     lists: Mapping[str, Sequence[Fact]],
 ) -> JsonObject | None:
-    """Return how well the checklists match the facts in the base model's training documents.
+    """Compare checklists with the facts that the base model's training documents state.
 
     Args:
-        shown: question -> number of training documents that state its facts; None if unknown.
+        shown: question -> number of training documents that state the facts in its
+            `meta["fact_ids"]`; None if unknown.
         lists: question id -> checklist.
 
     Returns:
@@ -159,7 +165,8 @@ def known(
           required if the question asks for it and a training document states it.
         * `items`, `shown`: the denominators of `precision` and `recall`
 
-        None if the training documents are unknown, or if the facts on checklists have no ids.
+        None if the training documents are unknown, or if no fact on a checklist has an id
+        (`Fact.ids`).
     """
 
     def states(fact: str) -> bool:

@@ -49,7 +49,7 @@ SAMPLES = Samples(sampling=Sampling(max_new_tokens=2048))  # appendix A.1: 8 sam
 
 @dataclass(frozen=True)
 class Prepare:
-    """Settings of the preparation, which makes training data from samples of the base model."""
+    """Settings for making checklists and labelled claims from samples of the base model."""
 
     folder: str | None = setting(
         None, "a folder filled by `workbench klcf prepare`; none: the run prepares its own data"
@@ -75,8 +75,8 @@ PREPARED = Prepare()
 class KLCF:
     """Settings of KLCF's reward (section 2.3) and of its training.
 
-    A part of the reward is the weighted mean of three terms: checklist, truthfulness and general
-    quality. A term of weight 0 is not computed.
+    The reward is the weighted mean of three terms (checklist, truthfulness and general quality)
+    plus terms for format and length. A term of weight 0 is not computed.
     """
 
     w_check: float = setting(
@@ -157,16 +157,17 @@ class KLCF:
 
     @property
     def trains_general(self) -> bool:
-        """Whether a run trains its own model for the term "general".
+        """Whether a run trains its own reward model for general quality.
 
-        If not, the run loads a preference model, or the term has weight 0.
+        False if the setting `general` names a preference model, or if `w_general` is 0.
         """
         return bool(self.w_general) and self.general is None
 
     @property
     def models_truth(self) -> bool:
-        """Whether P(true) in training is from a truthfulness model or the base model's confidence.
+        """Whether a model in memory computes P(true) of claims in training.
 
-        If not, it is from the judge, or the term "truth" has weight 0.
+        True for a truthfulness model and for the base model's confidence. False if the judge gives
+        P(true), or if `w_truth` is 0.
         """
         return bool(self.w_truth) and self.rewarded != "judge"

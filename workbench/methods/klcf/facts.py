@@ -31,11 +31,13 @@ class Fact:
     """A statement in the samples of one question: all claims with the same words, merged.
 
     Attributes:
+        text: the words of the first of these claims.
         label: "correct" if most of the claims are supported, "wrong" if most are refuted.
         said: number of claims that were merged.
         informativeness: the highest rating of the claims, from 1 to 5. None if no claim was rated.
-        plain: whether at least one of the claims is not hedged.
-        ids: ids of the facts in the closed world that the claims state.
+        plain: whether at least one of the claims is not hedged ("perhaps").
+        ids: ids of the facts that the claims state, in the closed world (the generated people and
+            places); () for other questions.
     """
 
     text: str
@@ -57,9 +59,9 @@ def key(text: str) -> str:
 def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
     """Return the facts in the samples of one question, the most frequent first, and counts.
 
-    A fact merges all claims with the same words. If as many of these claims are supported as
-    refuted, there is no fact. The count "conflicting" is the number of these cases. The other
-    counts are numbers of claims:
+    A fact merges all supported or refuted claims with the same words. Its label is that of the
+    majority. If there is no majority, the claims give no fact and are counted once as
+    "conflicting". The other counts are numbers of claims:
 
     * "support", "refute", "not_enough_info": by the label of the claim's verdict
     * "unverified": claims without a verdict, or with a failed one

@@ -37,11 +37,11 @@ CORRUPTIONS = ("said again", "cut off", "scrambled", "off subject")
 def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     """Return the check "general": a function from responses to one verdict on each response.
 
-    The verdict's p is the score of the answer, without the thinking. It is 0 if the answer is empty
-    or too long for the model.
+    The verdict's `p` is the model's score of the answer, from 0 to 1. The thinking is not scored.
+    `p` is 0 if the answer is empty or too long for the model.
 
     Args:
-        score: scores answers, by a preference model or the model of good form.
+        score: the model: a preference model, or the reward model trained on `quality_rows`.
         by: name of the model, which the verdicts store.
         specials: the model's control tokens. In an answer, spaces are put between the characters of
             such a token, so that the model reads it as text.
@@ -64,9 +64,11 @@ def quality_rows(
 ) -> list[Judged]:
     """Return training rows for the model of good form, from samples of the base model.
 
-    * Whole answers have target 1.
-    * Corrupted copies of whole answers, cut-off answers, and answers that repeat a sentence have
-      target 0.
+    This reward model learns to tell well-formed answers from corrupted ones.
+
+    * Answers that are complete and repeat no sentence have target 1.
+    * Corrupted copies of these answers (see `corrupt`), cut-off answers, and answers that repeat a
+      sentence have target 0.
     * Abstentions, empty answers and samples whose extraction failed are left out.
     """
     good, bad = list[tuple[Response, str]](), list[tuple[Response, str]]()

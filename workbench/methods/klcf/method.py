@@ -26,10 +26,10 @@ def idle(config: KLCF) -> set[str]:
 
 
 def training(config: KLCF) -> Training:
-    """Return a `Training`: trainer, settings without effect, initial policy, and models in memory.
+    """Return how the policy is trained: trainer, unused settings, initial policy, models in memory.
 
-    The reward keeps up to two models in memory: the model that gives P(true), and the model of good
-    form (`general.py`).
+    The reward keeps up to two models in memory: the model that computes P(true), and the reward
+    model that the run trains for general quality (`general.py`).
     """
     return Training(
         config.trainer,

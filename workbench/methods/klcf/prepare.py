@@ -45,6 +45,9 @@ def check_checks(checks: Checks) -> Grade:
 
     Claims in the thinking are ignored.
 
+    Args:
+        checks: the judge's functions, which extract and verify claims.
+
     Raises:
         WorkbenchError: the checks do not include "fact", which verifies claims.
     """
@@ -60,16 +63,17 @@ def prepare(
     *,
     seed: int,
 ) -> JsonObject:
-    """Prepare data for training questions in a folder, and return the content of its card.json.
+    """Make checklists and labelled claims from samples of the base model, and return the card.
 
-    An unfinished preparation in the folder is continued. A finished preparation is not changed.
+    The card is the content of card.json: the inputs and counts. If an earlier call was
+    interrupted, its work is continued. A finished folder is not changed.
 
     Args:
-        source: the bench and the base model.
+        source: names the base model and the bench (questions and judge).
         questions: the training questions. If there are more than `config.drawn.questions`, some are
             chosen at random.
-        checks: the checks that the judge offers.
-        out: the folder.
+        checks: the judge's functions, which extract and verify claims.
+        out: the folder to write to.
 
     Raises:
         WorkbenchError: invalid settings, checks that cannot verify facts, or a folder that was
@@ -113,13 +117,15 @@ def write_prepared(
     *,
     seed: int,
 ) -> JsonObject:
-    """Write checklists, labelled claims and card.json to the folder `out`; return the card.
+    """Write checklists, labelled claims and card.json to `out`; return card.json's content.
 
     Args:
         samples: the base model's answers to `questions`, with claims and verdicts.
+        checks: the judge's functions. "claim_checklist" compares facts with the items of a
+            checklist; without it, a checklist may state a fact twice.
 
     Raises:
-        TooManyFailures: too many comparisons of facts with checklists failed.
+        TooManyFailures: too many of these comparisons failed.
     """
     by_question: dict[str, list[Feedback]] = {question.id: [] for question in questions}
     for sample in samples:

@@ -24,11 +24,11 @@ FILES = (CHECKLISTS, TRUTH, CARD)
 
 @dataclass(frozen=True)
 class Source:
-    """The bench and the base model for which data is prepared.
+    """The base model, and the bench (questions and judge), for which data is prepared.
 
     Attributes:
         bench: name of the bench.
-        hash: digest of the bench (`Bench.hash`).
+        hash: digest of the bench's closed world or questions (`Bench.hash`).
         base: folder or hub name of the base model.
         shown: question -> number of the base model's training documents that state its answer; None
             if unknown.
@@ -47,8 +47,8 @@ def source_of(bench: Bench, base: str | None) -> Source:
     """Return the `Source` of a bench and a base model.
 
     Args:
-        base: checkpoint of the bench, folder or hub name. None: the checkpoint "base" if the
-            bench's initial policy is a checkpoint, else the initial policy.
+        base: folder or hub name, or one of `bench.checkpoints`, such as "base". None: the
+            checkpoint "base" if the bench's initial policy is a checkpoint, else that policy.
 
     Raises:
         WorkbenchError: the base model does not exist.
@@ -61,9 +61,10 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return the settings of a preparation in the form of card.json: a flat dict by field name.
+    """Return settings as card.json stores them: a flat dict, such as {"items": 10, …}.
 
-    The setting `max_failed` is left out, because it does not affect the result.
+    Names of nested settings are shortened to their last part. `max_failed` is left out, because it
+    does not affect the result.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -71,10 +72,10 @@ def compared(config: Prepare) -> JsonObject:
 
 
 def read_values(stored: object) -> object:
-    """Return the settings of a card.json in the form of `compared`.
+    """Convert a value of card.json, so that it can be compared with a value of `identity_of`.
 
-    A card of an earlier version can be read too. A value that is not a mapping is returned
-    unchanged.
+    Settings (a mapping) get the form of `compared`, even if an earlier version wrote them. Any
+    other value, such as the seed, is returned unchanged.
     """
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
@@ -86,7 +87,12 @@ def identity_of(config: Prepare, source: Source, seed: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Prepared data: questions with checklists, and claims to train the truthfulness model on."""
+    """Prepared data.
+
+    Attributes:
+        questions: the training questions that have a checklist, each with it.
+        truth: labelled claims, to train the truthfulness model on.
+    """
 
     questions: list[Question]
     truth: list[Labelled]

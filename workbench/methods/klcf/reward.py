@@ -24,16 +24,17 @@ from workbench.util.config import check_values
 
 
 def reward(config: KLCF) -> RewardFn:
-    """Return the reward function: weighted mean of the terms + format + length (equations 3 to 11).
+    """Return the reward function: mean of three terms + format + length (equations 3 to 11).
 
-    The last token gets the whole reward. The terms are:
+    The mean is weighted (`w_check`, `w_truth`, `w_general`). The last token gets the whole reward.
+    The three terms are:
 
     * "check": F-measure of recall and precision on the checklist, from "checklist" verdicts
-    * "truth": mean P(true) of the claims, from "truth" or "fact" verdicts
-    * "general": the p of the "general" verdict
+    * "truth": mean P(true) of the claims, from "truth" verdicts or, without them, "fact" verdicts
+    * "general": score of the whole answer, which is the `p` of the "general" verdict
 
-    "format" is 0, or −1 if the required think and answer tags are missing. Without the tags, the
-    terms are left out. "length" is a penalty from 0 to −1; see `overlong`.
+    "format" is 0, or −1 if the required think and answer tags are missing. In the latter case, the
+    three terms are left out. "length" is a penalty from 0 to −1; see `overlong`.
 
     The reward is None if a term needs a verdict that failed or is missing. A term of weight 0 needs
     no verdict.
@@ -181,14 +182,15 @@ def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]
 def truthfulness(
     feedback: Feedback, verdicts: Table, only_missing: bool, abstain: float
 ) -> tuple[float | None, int]:
-    """Return (mean P(true) of the answer's claims, number of claims scored by a "fact" verdict).
+    """Return the mean P(true) of an answer's claims, and the number of "fact" verdicts used.
 
-    P(true) is from a claim's "truth" verdict. If it has none, its "fact" verdict is used. If the
-    answer has no claims, the mean is `abstain` for an abstention, and 0 for any other answer.
+    P(true) is from a claim's "truth" verdict. For a claim without a "truth" verdict, the "fact"
+    verdict is used. If the answer has no claims, the mean is `abstain` for an abstention, and 0 for
+    any other answer.
 
     Args:
-        only_missing: if True, use only claims that do not match the checklist. If there are no such
-            claims, the mean is None.
+        only_missing: if True, use only claims that the checklist neither states nor contradicts. If
+            there are no such claims, the mean is None.
         abstain: the value for an abstention.
 
     Raises:

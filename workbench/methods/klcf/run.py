@@ -33,7 +33,8 @@ class KLCFRun:
     """The config and bench of a training run.
 
     Attributes:
-        allowed: the questions that the run may train on.
+        bench: the initial policy, the questions and the judge.
+        allowed: the bench's training questions. Other questions may be held out.
     """
 
     config: KLCF
@@ -103,9 +104,10 @@ class KLCFRun:
         return general(scorer_of(model), by, model.tokenizer.all_special_tokens)
 
     def check_prepared(self) -> None:
-        """Check, before training, that the base model and any folder of prepared data can be used.
+        """Check, before training, that the base model and the prepared data can be used.
 
-        The setting `klcf.prepare.folder` names the folder.
+        The data is in the folder `klcf.prepare.folder`. Without this setting, the run prepares its
+        own data, and only the base model is checked.
 
         Raises:
             WorkbenchError: the base model or the folder is missing, the folder lacks samples that
@@ -123,10 +125,11 @@ class KLCFRun:
     def check_lengths(self) -> None:
         """Check that the reward models can read the longest answers in training.
 
-        A preference model that `klcf.general` names is loaded, to get the length of its context.
+        If the setting `klcf.general` names a preference model, it is loaded to get the length of
+        its context.
 
         Raises:
-            WorkbenchError: a model's context is too short, or this preference model cannot be
+            WorkbenchError: a model's context is too short, or the preference model cannot be
                 loaded.
         """
         config = self.config

@@ -38,7 +38,7 @@ from workbench.util.jsonl import write_json
 
 
 def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
-    """Return the training stages of a run, in order.
+    """Return the training stages of a run, in order: data preparation, reward models, policy.
 
     Raises:
         WorkbenchError: invalid settings, no questions, or a judge without a check that the reward
@@ -137,7 +137,14 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
 def train_truth(run: KLCFRun, job: Job) -> Status:
     """Train the truthfulness model on prepared claims, or calibrate the base model's confidence.
 
-    The result and, for comparison, the untuned base model are measured on held-out questions.
+    Write its metrics on held-out questions to `held_out.json`, and for comparison the metrics of
+    the untuned base model.
+
+    Args:
+        job: folders of this stage and of earlier stages, and the seed.
+
+    Returns:
+        "done", or "interrupted" if the user stopped the training.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:
@@ -165,9 +172,15 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
 
 
 def train_general(run: KLCFRun, job: Job) -> Status:
-    """Train the model of good form, and measure it on held-out questions.
+    """Train the reward model for general quality, and measure it on held-out questions.
 
     The model learns to distinguish the base model's answers from corrupted copies of them.
+
+    Args:
+        job: folders of this stage and of earlier stages, and the seed.
+
+    Returns:
+        "done", or "interrupted" if the user stopped the training.
     """
     config, base = run.config, run.source.base
     allowed = {question.id for question in run.allowed}

@@ -126,11 +126,11 @@ def measured(
 ) -> JsonObject:
     """Return metrics of P(true) on held-out claims, and metrics of the untuned base model.
 
-    The metrics of P(true) are those of `calibration` and `accuracy_and_f1`, on equal numbers of
-    true and false claims. The other values are:
+    The metrics of P(true) are those of `calibration` and `accuracy_and_f1`. They are computed on
+    equal numbers of true and false claims (`balanced`). The other values are:
 
     * `claims`: number of scored claims
-    * `too_long`: number of claims without a finite score
+    * `too_long`: number of claims that are too long for the model or have no finite score
     * `strangers`: number of scored claims about people who do not occur in the training rows
     * `untuned`: metrics of the base model, from the function `untuned`
 
@@ -159,8 +159,8 @@ def measured(
 def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged]) -> JsonObject:
     """Return how well the untuned base model's confidence separates true from false claims.
 
-    The metrics are AUC, accuracy and F1 on the claims in `testing`. Accuracy and F1 use the
-    threshold that is best on the claims in `training` *(ours)*.
+    The metrics are `auc`, `accuracy` and `f1` on the claims in `testing`. Accuracy and F1 use the
+    confidence `threshold` that is best on the claims in `training` *(ours)*.
     """
     seen, rows = balanced(training), balanced(testing)
     values = confidences(base, [*seen, *rows])

@@ -34,7 +34,8 @@ PAPER = GRPO(
 class ColdStart:
     """Settings of the cold start, which is SFT on sampled responses of the policy before RL.
 
-    It trains on the samples with the right form, a correct answer or a refusal, and no wrong claim.
+    SFT uses the samples that have the required think and answer tags, a correct answer or a
+    refusal, and no wrong claim.
     """
 
     cold_samples: int = setting(8, "sampled responses per question; 0: no cold start", least=0)

@@ -36,14 +36,16 @@ def reward(config: KnowRL) -> RewardFn:
     The last token gets the whole reward. `form`, `correct`, `refusal`, `wrong` and `facts` are
     settings.
 
-    * r_format is +`form` for a response with the required tags (`text.well_formed`), else −`form`.
+    * r_format is +`form` for a response with think and answer tags (`text.well_formed`), else
+      −`form`.
     * r_correct is `correct` for a correct answer, `refusal` for a refusal, and `wrong` for a wrong
       answer.
     * r_fact is the share of the thinking's claims that are supported; 0 without claims. A hedged
       claim can be supported too *(ours)*. `facts` selects the outcomes for which r_fact is added.
 
-    The reward is None if a verdict that it needs is missing. It is also None if a verdict on the
-    outcome or on a claim of the thinking failed, even if r_fact is not added.
+    The reward is None if claims could not be extracted, or if one of these verdicts is missing or
+    failed: the verdict on the outcome, or the verdict on a claim of the thinking. If r_fact is not
+    added, verdicts on claims may be missing, but must not have failed.
 
     Raises:
         WorkbenchError: invalid settings.

@@ -25,11 +25,10 @@ Key = tuple[str, str]  # (id of the question, text of the claim)
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """Return a check like `verify`, but with the labels of claims from `annotator`.
+    """Return a check that labels claims by `annotator`, and rates them by `verify`.
 
-    * Two results still come from `verify`: the informativeness, and the verdicts of the aspect
-      "subject" (is an irrelevant claim about another subject?). Failed verdicts of `verify` are
-      kept.
+    * `verify` gives the informativeness, and the "subject" verdicts: whether an irrelevant claim is
+      about another subject than the question's. Failed verdicts of `verify` are kept.
     * The annotator reads each claim alone, without its response. It reads claims with the same
       question and words only once.
     * Claims that the extractor has already labelled keep their labels.
@@ -91,10 +90,11 @@ def _relabelled(
 
 
 def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """Return a check that compares claims with pages of the closed world, by the local verifier.
+    """Return a check by the local verifier, which compares claims with pages of the closed world.
 
-    The pages are those that the question's title names, with their outdated editions. If there is
-    no page, the claim is labelled "vague" *(ours)*.
+    For the question title "Ana Bo", these are all pages with the title "Ana Bo". A page can exist
+    in a current and an outdated edition; both are used. If there is no page, the claim is labelled
+    "vague" *(ours)*.
     """
     verify, pages = local_facts(verifier), dict[str, list[Passage]]()
     for page in world.pages:

@@ -72,12 +72,12 @@ def _factor(rating: int, claim: str) -> float:
 class RLFH:
     """Settings of RLFH's reward and of its training.
 
-    The symbols are those of `reward`:
+    The equations in `rlfh.reward.reward` use these symbols:
 
-    * f: the value of a claim's label (defaults from the paper, table 9)
-    * g: the factor of a claim's informativeness (defaults from the paper, table 9)
-    * α, β, ε: weights of truth and informativeness, and a lower bound (defaults from the paper's
-      code)
+    * f: value of a claim's label, such as 1 for "correct" (defaults from the paper, table 9)
+    * g: factor of a claim's informativeness, such as 1.3 for 5 (defaults from the paper, table 9)
+    * α, β: weights of truth and informativeness (defaults from the paper's code)
+    * ε: lower bound of the sum of g over a sentence (default from the paper's code)
     """
 
     mode: Literal["pipeline", "single_pass"] = setting(
@@ -155,11 +155,12 @@ def factors(config: RLFH) -> dict[int, float]:
 
 
 def warn_of_rewarded_mistakes(config: RLFH) -> None:
-    """Warn if these settings let a vague or wrong claim raise the reward.
+    """Warn if, by an estimate, adding a vague or wrong claim to a response raises its reward.
 
-    The effect of one such claim is estimated for each informativeness rating, in the notation of
-    `reward`: α·f·|g| + max(β·log(1 + max(ε, g)), 0). The warning names the cases above 0. The
-    values of f from the paper and from its launch script cause no warning.
+    For each label and informativeness, the estimated gain is
+    α·f·|g| + max(β·log(1 + max(ε, g)), 0), with the symbols of `RLFH`. The warning names the
+    settings with a gain above 0. The default settings cause no warning, with the f of the paper or
+    of its launch script.
     """
     # In a sentence with other claims and Σg ≥ 0, the logarithm changes by less (for β ≥ 0).
     # In a sentence of useless claims (g = −.1), Σg is negative. With the paper's table 9, after

@@ -54,10 +54,10 @@ def reward(config: RLFH) -> RewardFn:
     is `factors`.
 
     * Claims in the thinking do not count *(ours)*.
-    * Claims without a sentence form one more sentence *(ours)*.
+    * All claims whose sentence is not known count together as one sentence *(ours)*.
     * Without claims, as in a refusal, the reward is 0.
-    * With `off_subject="wrong"`, a claim about another subject gets the truth term of a wrong claim
-      with informativeness 2, even if the claim is true *(ours)*.
+    * With `off_subject="wrong"`, a claim about another subject than the question's adds
+      α·f("wrong")·|g(2)|, even if the claim is true *(ours)*.
 
     The setting `granularity` selects where the terms are assigned. "statement": at the ends of
     claims and of sentences. "sentence": at the ends of sentences. "paragraph": at the end of the

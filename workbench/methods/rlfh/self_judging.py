@@ -38,8 +38,9 @@ Read = Callable[[Parsed, str], str | None]
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
     """Return a check that asks the policy a yes/no question about each claim.
 
-    The questions are from the closed world, with a system prompt that lets the policy think first.
-    The answer determines the label.
+    For "Ana Bo was born in Mirel", the question is "Was Ana Bo born in Mirel?". The answer
+    "yes" gives the label "correct", "no" gives "wrong". A system prompt lets the policy think
+    first. The questions have the form of the closed world's yes/no questions.
 
     A claim is labelled "vague" if the policy abstains. It is also "vague" if there is no yes/no
     question for it. If the answer is neither "yes" nor "no", the verdict is a failure.

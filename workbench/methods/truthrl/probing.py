@@ -127,8 +127,12 @@ def read_rows(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 def local_sampler(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
     """Return a sampler for `probe_questions` that runs the policy in this process.
 
-    The sampler takes lists of questions. For each list, it yields the graded samples of its
-    questions.
+    The sampler takes an iterable of chunks (lists of questions). For each chunk, it yields a list
+    with one tuple of graded samples per question.
+
+    Args:
+        grade: grades responses; see `outcomes`.
+        how: sampling settings; `how.samples` is the number of samples per question.
     """
     return lambda chunks: (
         samples_of(grade, answers(policy, chunk, how), how.samples) for chunk in chunks
@@ -140,7 +144,8 @@ def answers(
 ) -> list[list[Response] | Failure]:
     """Return `how.samples` sampled responses to each question.
 
-    Each question has its own seed, which depends on `how.seed` and the question's id.
+    Each question has its own seed, which depends on `how.seed` and the question's id. The result
+    has no `Failure`; the type is that of the argument of `samples_of`.
     """
     seeds = tuple(
         random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions
@@ -155,7 +160,8 @@ def samples_of(
     """Grade the responses to each question, and return k samples per question.
 
     Args:
-        answered: for each question its responses, or a `Failure`, which gives k ungraded samples.
+        answered: for each question, its k responses, or a `Failure` if sampling failed. A failure
+            gives k samples whose answer and outcome are None.
     """
     graded = iter(grade([one for group in answered if isinstance(group, list) for one in group]))
     return [

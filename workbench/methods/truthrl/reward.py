@@ -20,7 +20,11 @@ UNKNOWN = KNOWLEDGE[1]
 
 
 def reward(config: TruthRL) -> RewardFn:
-    """Return the reward function: ternary or binary, with the enhancements that the config selects.
+    """Return the reward function that the config selects.
+
+    The setting `reward` selects the ternary or binary reward. The settings `knowledge` and
+    `reasoning` change it for unknown questions and by the quality of the reasoning. With
+    `verifier="string_match"`, answers are compared with gold answers as strings.
 
     The reward is None if a verdict that it needs failed or is missing.
 

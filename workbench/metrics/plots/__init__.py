@@ -29,7 +29,8 @@ SHARES = {*RATES, *hacks.SHARES} - {"sentences_per_fact"}
 def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
     """Write each figure as an HTML page into `folder` and return the paths of the pages.
 
-    The folder also gets plotly's script, so that the pages work without a network.
+    The figure "outcomes" is written to `folder`/outcomes.html. The folder also gets plotly's
+    script, so that the pages work without a network.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
@@ -41,11 +42,12 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
 def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot stacked shares of outcomes: one panel per tier of questions, one bar per policy.
 
-    The tier of a question says how often the training data states its facts. For real facts, it
-    says how large the population of the country or city is.
+    A question about the generated closed world has a tier such as "known" or "unknown": how often
+    the training documents state its facts. A question about a real country or city has the tier
+    "top", "middle" or "rare", by population.
 
     Args:
-        reports: label of a policy -> its evaluation report.
+        reports: label of a policy -> its report from `workbench evaluate`.
         mode: which answers of the report to plot, "greedy" or "sampled".
     """
     present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
@@ -92,7 +94,8 @@ def stack_outcomes(
     Args:
         column: number of the panel, from 1.
         x: label of each bar.
-        shares: "accuracy", "abstention" and "hallucination" -> the share in each bar.
+        shares: "accuracy", "abstention" and "hallucination" -> the share in each bar; None leaves
+            a bar empty.
         hover: plotly's template for the first part of the hover label.
     """
     from plotly.graph_objects import Bar
@@ -174,10 +177,11 @@ def over_steps(
 
 
 def precision_and_recall(points: Mapping[str, JsonMapping], recall: str) -> Figure:
-    """Plot the precision of claims against recall@K, with 95 % intervals if known.
+    """Plot the precision of claims (y) against recall@K (x): a point for each policy.
 
     Args:
-        points: label of a policy -> its metrics, `{metric: {value, low, high}}`.
+        points: label of a policy -> its metrics, `{metric: {value, low, high}}`, with "precision"
+            and `recall`. Without `low` or `high`, the point has no error bar.
         recall: name of the metric on the x axis, such as "recall@6".
     """
     from plotly.graph_objects import Figure, Scatter

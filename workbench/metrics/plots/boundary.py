@@ -30,7 +30,8 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
     The exposure of a question is the number of training documents that state its rarest fact.
 
     Args:
-        results: label of a policy -> result of `workbench probe` on the bench "tiny".
+        results: label of a policy -> result of `workbench probe --bench tiny`. With another
+            `--bench`, the exposure is not known, and the panel is empty.
     """
     figure = side_by_side([*results])
     for column, result in enumerate(results.values(), 1):
@@ -50,7 +51,9 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
 
 
 def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
-    """Plot the outcomes of the majority answer of k samples against k, one panel per policy.
+    """Plot the outcomes of majority answers against k, one panel per policy.
+
+    The majority answer to a question is the most frequent one among its first k samples.
 
     Args:
         results: label of a policy -> result of `workbench probe`.
@@ -63,10 +66,12 @@ def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
 def label_agreement(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot precision and recall of the label "out of knowledge" against k, one panel per policy.
 
-    The label comes from k samples. The closed world knows which questions are out of knowledge.
+    A question gets the label if its first k samples are all wrong or abstentions. The label is
+    right if the question needs a fact that no training document states.
 
     Args:
-        results: label of a policy -> result of `workbench probe` on the bench "tiny".
+        results: label of a policy -> result of `workbench probe --bench tiny`. With another
+            `--bench`, the true labels are not known, and the panel is empty.
     """
     tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
     colours = dict(zip(("precision", "recall"), RUN_COLOURS, strict=False))
@@ -119,8 +124,9 @@ def _by_samples(
 def risk_coverage(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot risk against coverage of the majority answers, one line per policy.
 
-    At coverage c, only the share c of the most confident answers is given. Risk is the share of the
-    given answers that are wrong.
+    Coverage is the share of answers that are given: those whose confidence reaches a threshold.
+    Risk is the share of the given answers that are wrong. The confidence of a majority answer is
+    the share of the question's samples that agree with it.
 
     Args:
         results: label of a policy -> result of `workbench probe`.

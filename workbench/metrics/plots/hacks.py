@@ -20,12 +20,12 @@ TITLES = {  # share that `metrics.hacks` computes -> title of its panel
 
 
 def hack_shares(runs: Mapping[str, Sequence[JsonMapping]]) -> "Figure":
-    """Plot the signs of reward hacking over training steps: a panel per sign, a line per run.
+    """Plot six signs of reward hacking over training steps: a panel per sign, a line per run.
 
-    A sign that has no value in any row gets no panel.
+    A sign is a number such as the share of repeated claims. A sign without any value gets no panel.
 
     Args:
-        runs: label of a run -> result of `metrics.hacks.hacks`.
+        runs: label of a run -> result of `metrics.hacks.hacks`: a row of numbers for each step.
 
     Raises:
         WorkbenchError: a row has no step.

@@ -33,9 +33,9 @@ def figures(
     """Return RLFH's figures 4 to 9 as a dict from name, such as "fig4_accuracy", to figure.
 
     Args:
-        before: rows of the policy before training.
-        after: rows of the policy after training.
-        names: labels of the two policies.
+        before: graded responses before training, as read by `metrics.read_rows`.
+        after: graded responses to the same questions after training.
+        names: labels for `before` and `after`; by default "before" and "after".
     """
     plots = {
         "fig4_accuracy": accuracy_distribution,
@@ -54,8 +54,8 @@ def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> 
     """Plot RLFH's figure 4: the distribution of accuracy over responses that were not refused.
 
     Args:
-        rows: the responses of each policy.
-        names: the label of each policy.
+        rows: for each policy, its graded responses.
+        names: the label of each policy; by default "before" and "after".
     """
     from plotly.graph_objects import Bar, Figure
 
@@ -78,8 +78,8 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
     Each policy has its own panel.
 
     Args:
-        rows: the responses of each policy.
-        names: the label of each policy.
+        rows: for each policy, its graded responses.
+        names: the label of each policy; by default "before" and "after".
     """
     from plotly.graph_objects import Histogram2d
 
@@ -112,7 +112,9 @@ def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 6: the distributions of all, correct and wrong claims per response.
 
-    For `rows` and `names`, see `accuracy_distribution`.
+    Args:
+        rows: for each policy, its graded responses.
+        names: the label of each policy; by default "before" and "after".
     """
     from plotly.graph_objects import Bar
 
@@ -137,7 +139,9 @@ def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 7: the number of claims by accuracy of the response, as box plots.
 
-    For `rows` and `names`, see `accuracy_distribution`.
+    Args:
+        rows: for each policy, its graded responses.
+        names: the label of each policy; by default "before" and "after".
     """
     from plotly.graph_objects import Box, Figure
 
@@ -158,7 +162,12 @@ def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fig
 
 
 def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
-    """Plot RLFH's figure 8: the share of refusals after training by accuracy before training."""
+    """Plot RLFH's figure 8: the share of refusals after training by accuracy before training.
+
+    Args:
+        before: graded responses before training.
+        after: graded responses to the same questions after training.
+    """
     from plotly.graph_objects import Bar, Figure
 
     table = tables.refusal_by_accuracy(before, after)
@@ -187,7 +196,7 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
     truthfulness, and the number of claims helpfulness.
 
     Args:
-        runs: label of a run -> its rows.
+        runs: label of a run -> its graded responses. Responses without a step make one point.
     """
     return _trade_off(tables.trade_off(runs), list(runs))
 
@@ -195,9 +204,8 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
 def trade_off_in_training(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
     """Plot RLFH's figure 9 from the metrics that runs logged in training.
 
-    As in `trade_off`, accuracy (y) is plotted against the number of claims per response (x). Here,
-    accuracy is the share of correct claims, refusals count as responses without claims, and claims
-    that are neither correct nor wrong do not count.
+    The x axis is the mean number of correct and wrong claims per response. The y axis is the share
+    of these claims that are correct. Refusals count as responses without claims.
 
     Args:
         runs: label of a run -> rows with `step`, `claims_correct` and `claims_wrong`. The last two
