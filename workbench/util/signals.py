@@ -9,9 +9,10 @@ from typing import Any
 
 @contextmanager
 def handled_signals(handler: Callable[..., Any], *signals: signal.Signals) -> Iterator[None]:
-    """Context manager that calls `handler` for these signals, and restores the earlier handlers.
+    """Context manager that sets `handler` for each of `signals`, and restores the earlier handlers.
 
-    Outside the main thread, it does nothing, because Python allows no handlers there.
+    Outside the main thread, the context manager does nothing, because Python sets signal handlers
+    only in the main thread.
     """
     main = threading.current_thread() is threading.main_thread()
     before = {number: signal.signal(number, handler) for number in signals if main}

@@ -26,7 +26,10 @@ LINE_BYTES = 4000  # bytes at the end of a log that are searched for its last li
 
 @dataclass(frozen=True)
 class Background:
-    """A running subprocess that writes its output to the file `log`, from byte `begin` on."""
+    """A subprocess that `start` has started.
+
+    Its output is in the file `log`, from byte `begin` on; earlier output is from other processes.
+    """
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -47,8 +50,8 @@ class Background:
     def wait(self) -> int:
         """Wait until the process ends, and return its exit code.
 
-        The code is one of `INTERRUPTED` if the process was interrupted. Another negative code means
-        that a signal killed the process.
+        The code is 130 or -2 (`INTERRUPTED`) if the process was interrupted. Any other negative
+        code is the negative number of the signal that killed the process.
         """
         return self.process.wait()
 
@@ -57,10 +60,10 @@ class Background:
         return self.process.poll() is None
 
     def last_line(self) -> str:
-        """Return the last line that the process printed.
+        """Return the last non-empty line that the process printed.
 
-        If a signal killed the process, return the signal's name; if nothing was printed, the exit
-        code.
+        If a signal killed the process, return a text such as "killed by SIGKILL" instead. If
+        nothing was printed, return a text such as "ended with exit code 1".
         """
         code = self.process.poll()
         if code is not None and code < 0:
@@ -88,7 +91,8 @@ def start(function: Callable[..., object], job: JsonMapping, log: Path) -> Backg
 
     Args:
         function: a top-level function of a module, which the subprocess imports by name.
-        job: JSON values.
+        job: the keyword arguments of `function`, as JSON values.
+        log: file for stdout and stderr. A file of more than 1 MB is deleted first.
     """
     assert function.__module__ != "__main__", (
         "a function of a script cannot be imported by the subprocess"
@@ -115,10 +119,10 @@ def start(function: Callable[..., object], job: JsonMapping, log: Path) -> Backg
 
 
 def work(function: Callable[..., object]) -> None:
-    """Read a job from stdin and run `function(**job)`; `start` calls this in the subprocess.
+    """Run `function(**job)`, where `job` is a JSON object in the first line of stdin.
 
-    The job is a JSON object in the first line. The subprocess kills itself when stdin closes, which
-    happens when its parent has ended.
+    `start` calls `work` in the subprocess. When the parent process ends, stdin closes, and the
+    subprocess kills itself.
     """
     # Python ignores SIGINT if its parent did, as a shell script's background jobs do
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -28,7 +28,11 @@ from workbench.world.world import World
 
 
 def world_checks(world: World) -> Checks:
-    """Return the checks that compare answers with the generated facts of `world`, by rules."""
+    """Return the checks of the closed world, which use its generated facts and no model.
+
+    The checks are "fact", "outcome", "checklist", "claim_checklist", "reasoning" and
+    "out_of_knowledge" (described in `Checks`).
+    """
     verify = {
         "fact": world_facts(world),
         "outcome": outcome(),
@@ -45,14 +49,15 @@ def world_checks(world: World) -> Checks:
 
 
 def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = False) -> Checks:
-    r"""Return the checks that prompt a language model.
+    r"""Return the checks by a language model, such as "fact" (claims) and "outcome" (final answer).
 
     If the system prompt of a question mentions `\boxed{}`, only the content of the response's box
     counts as its final answer.
 
     Args:
         judge: the language model, such as `workbench.judge.endpoint(URL, MODEL)`.
-        search: finds passages for questions without passages.
+        search: finds passages for questions without passages. None: the claims of these questions
+            get an error.
         in_doubt: if True, rules decide whether an answer is correct, and the judge is called only
             if the rules are uncertain.
     """
@@ -73,9 +78,9 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
-    r"""Return the checks that need no model: rules extract the claims and check the final answer.
+    r"""Return checks that need no model: rules extract the claims and check the final answer.
 
-    The claims themselves get no verdicts.
+    The only check is "outcome", so the claims get no labels.
 
     Args:
         require_box: if True, accept an answer only in `\boxed{}`. None means True for questions
@@ -87,9 +92,10 @@ def rule_checks(require_box: bool | None = False) -> Checks:
 def real_checks() -> Checks:
     """Return checks for claims about real countries and cities.
 
-    A claim in a known form ("The capital of X is Y") is looked up in the table of real facts. If
-    the table cannot decide, the local verifier compares the claim with the question's passages or,
-    without any, with the stored page of the question's title.
+    A claim in a known form ("The capital of X is Y") is looked up in a table of facts, which is
+    part of the repository. If the table cannot decide, the local verifier (a small entailment
+    model) compares the claim with the passages of the question. For a question without passages,
+    it uses the page about the question's title that is stored with the table.
     """
     checks = local_checks(from_passages(pages()).search)
     return replace(checks, verify={**checks.verify, "fact": by_table(checks.verify["fact"])})
@@ -100,7 +106,8 @@ def local_first_checks(
 ) -> Checks:
     """Return checks that use the local verifier and rules first, then a language model.
 
-    Rules extract the claims. The language model is called only for:
+    The local verifier is a small entailment model. Rules extract the claims. The language model is
+    called only for:
 
     * claims that the local verifier labels correct
     * final answers for which the rules are uncertain
@@ -108,7 +115,10 @@ def local_first_checks(
 
     Args:
         judge: the language model.
-        search, verifier: see `local_checks`.
+        search: finds passages for questions without passages. None: the claims of these questions
+            get an error.
+        verifier: folder or hub name of the local verifier (see `choose_verifier`); None: the
+            shipped one.
     """
     local, model = local_checks(search, verifier), judge_checks(judge, search, in_doubt=True)
     fact = local_first(local.verify["fact"], facts(judge, search, informativeness=False))
@@ -122,11 +132,14 @@ def local_checks(search: Search | None = None, verifier: str | None = None) -> C
     ("outcome").
 
     Args:
-        search: finds passages for questions without passages.
-        verifier: name of the verifier, by default the shipped one; see `choose_verifier`.
+        search: finds passages for questions without passages. None: the claims of these questions
+            get an error.
+        verifier: folder or hub name of the verifier (see `choose_verifier`); None: the shipped
+            one.
 
     Raises:
-        WorkbenchError: the verifier's weights are missing, or do not have the expected digest.
+        WorkbenchError: the verifier cannot be loaded, for example because its weights are missing
+            or changed.
     """
     fact = local_facts(choose_verifier(verifier), search)
     return Checks(given_or(rules()), {"fact": fact, "outcome": outcome()})

@@ -28,9 +28,10 @@ HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
 def open_claims(extraction: Claims) -> tuple[Claim, ...]:
-    """Return the claims that the extractor has not labelled.
+    """Return the claims that still need a label.
 
-    A labelled claim has a verdict with `aspect="fact"`.
+    Some extractors also label claims. A labelled claim has a verdict with `aspect="fact"` in
+    `extraction.verdicts`, and is left out.
     """
     judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
     return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
@@ -81,13 +82,13 @@ _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share
 
 
 def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage, ...]:
-    """Return the passages that a search found for the claims of a response, each once.
+    """Return the passages that a search found for the claims of a response, without duplicates.
 
-    The question's own passages are left out.
+    Passages of the question (`Question.passages`) are left out.
 
     Args:
         response: the response.
-        retrieved: the results of `retrieve` for its claims.
+        retrieved: for each claim of the response, the result of `retrieve`.
     """
     # the question's passages are already stored with the question
     own = {passage.id for passage in response.question.passages}
@@ -97,7 +98,13 @@ def searched(response: Response, retrieved: Iterable[Evidence]) -> tuple[Passage
 
 
 def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
-    """Return whether a claim, or the sentence that it comes from, is hedged, as in "I think …"."""
+    """Return whether a claim, or its sentence in the response, is hedged, as in "I think …".
+
+    Args:
+        response: the response with the claim.
+        extraction: the claims and the sentence spans of the response.
+        claim: the claim.
+    """
     if claim.sentence is None:
         return hedged(claim.text)
     # an extractor often drops the hedge ("I think …") from the claim, so its sentence counts too
@@ -122,9 +129,10 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """Return a copy of `verdict` for a claim without evidence: label vague, P(true) = 0.
+    """Return the verdict on a claim for which no passage was found: label vague, P(true) = 0.
 
-    The field `evidence` of the copy says that no passage shares a word with the claim.
+    The result is a copy of `verdict`. Its evidence, `{"unfound": "words"}`, means that no passage
+    shares a word with the claim.
     """
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
@@ -134,10 +142,10 @@ def _no_passages(message: str) -> Failure:
 
 
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:
-    """Return the evidence of a verdict: `{"passage": id, "span": (start, end)}` for each passage.
+    """Return `{"passage": id, "span": (start, end)}` for each passage, as evidence of a verdict.
 
-    The span is the sentence of the passage that shares most words with the claim. It is None if no
-    sentence shares a word.
+    The id is that of the passage. The span has the character positions of the sentence that shares
+    most words with the claim. It is None if no sentence shares a word.
     """
     claim_words = _words(claim)
     return tuple(

@@ -30,15 +30,17 @@ _YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|co
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:
     """Rate the informativeness of each claim from 1 to 5; return a dict from claim id to rating.
 
-    The truth of a claim does not matter. The subject is the `title` if the question contains it,
-    otherwise the name in the question. The first rule that fits decides:
+    Content words are all words except words such as "the", "was" and "place". The subject of the
+    question is `title` if the question contains it, otherwise the name in the question. Whether a
+    claim is true does not matter. The first rule that fits decides:
 
-    * 1: the claim adds no content word to the question ("X is a country."), to an earlier claim or
-      to a longer claim of its sentence. A denial also gets 1, unless the question is a yes/no
-      question.
+    * 1: the claim has no new content word. It only repeats words of the question ("X is a
+      country."), of an earlier claim, or of a longer claim in the same sentence. A denial also gets
+      1. Yes/no questions are an exception: their answers may repeat the question or deny it.
     * 5: the claim has at least half of the question's content words, not counting the subject. If
-      the question has no other content words, the claim must have the subject and a number or name.
-    * 4: the claim has the subject, or some content word of the question.
+      the question has no other content words, the claim must name the subject and a new number or
+      name.
+    * 4: the claim names the subject, or has another content word of the question.
     * 3: the claim is in the same sentence as a claim rated 4 or 5, or in the next sentence.
     * 2: all other claims.
     """

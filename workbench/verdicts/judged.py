@@ -51,14 +51,16 @@ def facts(
     "hedged_correct" and wrong becomes "hedged_wrong". The verdicts have `aspect="fact"`. Claims
     that the extractor has already labelled are skipped.
 
-    * If `retrieve` fails for a claim, the claim's verdict has an error of stage "retrieve".
-    * If `retrieve` finds no passage for a claim, the claim is vague, without a request.
-    * If the rating of informativeness fails, the labels stay. One more verdict, with
+    * If the retrieval of passages fails for a claim, its verdict has an error (`stage="retrieve"`).
+    * If the search finds no passage for a claim, the claim is vague. No request is sent.
+    * If the informativeness ratings fail, the labels stay. One more verdict, with
       `aspect="informativeness"`, has the error.
 
     Args:
         judge: the language model.
-        search, k: see `retrieve`.
+        search: finds passages for questions without passages. None: the retrieval fails for the
+            claims of these questions.
+        k: maximum number of passages for a claim.
         informativeness: if True, one more request per response rates all its claims from 1 to 5.
     """
 
@@ -136,12 +138,12 @@ def facts(
 
 
 def checklist(judge: Judge) -> Verify:
-    """Return a function that labels checklist items by the answer (KLCF, arXiv 2509.23765, §2.3).
+    """Return a function that looks up each checklist item in the answer (KLCF, §2.3).
 
     A question's checklist has the facts that an answer should have, one per item. A language model
     labels each item consistent, contradictory or missing in the answer, with one request per
-    response. A question without a checklist gets no verdict. The verdicts have `aspect="checklist"`
-    and the targets "item:0", "item:1", ….
+    response. The verdict on the first item has `aspect="checklist"` and `target="item:0"`. A
+    question without a checklist gets no verdict. Source: arXiv 2509.23765.
     """
 
     def targets(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -153,11 +155,12 @@ def checklist(judge: Judge) -> Verify:
 
 
 def claim_checklist(judge: Judge) -> Verify:
-    """Return a function that labels each claim of an answer by the question's whole checklist.
+    """Return a function that looks up each claim of an answer in the question's checklist.
 
     A language model labels each claim consistent, contradictory or missing in the checklist, with
-    one request per response. Without a checklist, every claim is missing. The verdicts have
-    `aspect="checklist"` and the targets "claim:ID". A variant of KLCF uses them.
+    one request per response. If the question has no checklist, every claim is labelled missing. The
+    verdict on the claim with the id 3 has `aspect="checklist"` and `target="claim:3"`. KLCF's
+    reward uses these verdicts if its option `truth` is "missing".
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:

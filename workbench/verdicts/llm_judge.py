@@ -35,10 +35,12 @@ class LLMJudge:
     Attributes:
         url: URL of the server.
         model: name of the model on that server.
-        store: name or folder of the index that finds passages for questions without passages.
-        cache: file of stored replies. Its keys contain the model and the prompt, but not the URL.
+        store: name or folder of the index that finds passages for questions without passages; None:
+            no index.
+        cache: file of stored replies; None: replies are not stored. The keys contain the model and
+            the prompt, but not the URL.
         options: extra fields of each request body; the value None removes a field.
-        tokens: maximum number of tokens of a reply; None: the default of `endpoint`.
+        tokens: maximum number of tokens of a reply; None: 2048.
         first: the local judge that checks before the model (see `local_first_checks`); None to call
             the model for every check.
     """
@@ -52,9 +54,11 @@ class LLMJudge:
     first: "LocalJudge | None" = None
 
     def identity(self) -> JsonObject:
-        """Return, as JSON values, the settings on which the verdicts depend.
+        """Return the settings on which the verdicts depend, as JSON values.
 
-        The URL is left out, because the same model may move to another server.
+        The keys are "model", "prompts" (digest of the prompt templates), "store" (content of the
+        index; None without an index) and, if set, "options" and "first". The URL is left out,
+        because the same model may move to another server.
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.
@@ -72,7 +76,10 @@ class LLMJudge:
 
     @cached_property
     def ask(self) -> BatchJudge:
-        """The judge's function from prompts to replies. Its first reply creates the cache file."""
+        """The function that sends a list of prompts to the model and returns one reply per prompt.
+
+        The first reply creates the cache file, if `cache` is set.
+        """
         return endpoint(
             self.url,
             self.model,
@@ -93,12 +100,12 @@ class LLMJudge:
             self.ask.cache.close()
 
     def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
-        """Return the model's checks; no request is sent before a check is called.
+        """Return the checks of this judge. No request is sent before a check is called.
 
         Args:
-            search: finds passages; used only if the judge has no `store`.
-            evidence: whether the questions or an index have passages. If False, the check "fact" is
-                left out.
+            search: finds passages for questions without passages; not used if `store` is set.
+            evidence: True if there are passages to compare claims with, in the questions or in an
+                index. If False, the check "fact" is left out.
         """
         search = _search(self.store, search)
         if self.first:
@@ -135,15 +142,20 @@ class LocalJudge:
     Rules extract the claims and check the final answers.
 
     Attributes:
-        verifier: name of the verifier (see `choose_verifier`); None: the shipped verifier.
-        store: name or folder of the index that finds passages for questions without passages.
+        verifier: folder or hub name of the verifier (see `choose_verifier`); None: the shipped
+            verifier.
+        store: name or folder of the index that finds passages for questions without passages; None:
+            no index.
     """
 
     verifier: str | None = None
     store: str | None = None
 
     def identity(self) -> JsonObject:
-        """Return, as JSON values, the settings on which the verdicts depend.
+        """Return the settings on which the verdicts depend, as JSON values.
+
+        The keys are "model" (always "local"), "verifier" (its name; None for the shipped one) and
+        "store" (content of the index; None without an index).
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.
@@ -151,7 +163,13 @@ class LocalJudge:
         return {"model": "local", "verifier": self.verifier, "store": _contents(self.store)}
 
     def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
-        """Return the verifier's checks; the arguments are those of `LLMJudge.checks`."""
+        """Return the checks of the local verifier.
+
+        Args:
+            search: finds passages for questions without passages; not used if `store` is set.
+            evidence: True if there are passages to compare claims with, in the questions or in an
+                index. If False, the check "fact" is left out.
+        """
         return _with_facts(local_checks(_search(self.store, search), self.verifier), evidence)
 
     def try_out(self) -> None:
@@ -186,8 +204,15 @@ def named_judge(
 ) -> NamedJudge | None:
     """Return the judge that the command-line options name, or None if `url` is None.
 
-    The URL "local" names the local verifier. Every other URL names a server (see `llm_judge`). The
-    other arguments are described in `LLMJudge` and `LocalJudge`.
+    Args:
+        url: "local" for the local verifier, the URL of a server for a language model, or
+            "local+URL" for the local verifier first, then the model.
+        model: name of the model on the server.
+        store: name or folder of the index that finds passages; None: no index.
+        cache: file of stored replies of the model; None: replies are not stored.
+        options: extra fields of each request, as "NAME=VALUE"; None: no extra fields.
+        tokens: maximum number of tokens of a reply; None: 2048.
+        verifier: folder or hub name of the local verifier; None: the shipped one.
 
     Raises:
         WorkbenchError: an option does not apply to this judge, or the URL is invalid.
@@ -220,7 +245,8 @@ def llm_judge(
 ) -> LLMJudge | None:
     """Return the language model that the command-line options name, or None if `url` is None.
 
-    If the URL begins with "local+", the local verifier checks claims before the model.
+    If the URL begins with "local+", the local verifier checks claims before the model. The
+    arguments are the same as in `named_judge`, except that the URL "local" is invalid.
 
     Raises:
         WorkbenchError: the URL is invalid, the model's name is missing, or an option is given

@@ -69,20 +69,22 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
     an informativeness rated by rules (RLFH uses a model). Claims that the extractor has already
     labelled are skipped.
 
-    * No passages: the verdict has an error of stage "retrieve".
-    * A claim that the verifier cannot read, such as a French claim, is vague. The evidence has the
-      reason.
-    * Claim and question are in another script than Latin: the verdict has an error.
-    * The passages lack a number or name of the claim: the label is wrong and `p` is low.
-    * The sentence of the claim is hedged: the label is hedged too.
+    * If the retrieval of passages fails, the verdict has an error (`stage="retrieve"`).
+    * A claim that the verifier cannot read, such as a French claim or "China.", is labelled vague.
+      The evidence has the reason, such as "language".
+    * If both claim and question are in a script other than Latin, the verdict has an error.
+    * If the passages lack a number or name of the claim, its label is wrong and its P(true) is low.
+    * If the claim or its sentence is hedged, "correct" becomes "hedged_correct" and "wrong" becomes
+      "hedged_wrong".
     * A claim may join two values, as in "won the prize in Physics in 1911". If its sentence also
       has a claim with only one of them, the longer claim needs a single sentence that supports it.
       Otherwise, it is vague.
 
     Args:
         verifier: the local verifier.
-        search: finds passages for questions without passages.
-        k: number of passages per search.
+        search: finds passages for questions without passages. None: the retrieval fails for the
+            claims of these questions.
+        k: number of passages that `search` returns for a claim.
     """
 
     warned = False

@@ -28,22 +28,28 @@ def outcome(require_box: bool | None = False) -> Verify:
 
 
 def committed_answer(response: Response, require_box: bool | None) -> str | None:
-    """Return the text of a response's final answer; None if it has no final answer.
+    r"""Return the text of a response's final answer; None if it has no final answer.
 
-    For `require_box` see `outcome`.
+    Args:
+        response: the response.
+        require_box: if True, only the content of `\boxed{}` is a final answer. None means True if
+            the question's system prompt mentions `\boxed`.
     """
     boxed = r"\boxed" in response.question.system if require_box is None else require_box
     return final_answer(response.text, boxed, response.prefill)
 
 
 def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
-    """Return the verdict on a final answer that needs no comparison with the gold answers.
+    r"""Return the verdict on a final answer if it needs no comparison with gold answers, else None.
 
     * The question has no gold answers: the verdict has an error.
-    * The final answer is missing or retracted: incorrect.
-    * The final answer is an abstention: uncertain.
+    * The final answer is missing or retracted: the label is "incorrect".
+    * The final answer is an abstention: the label is "uncertain".
 
-    Otherwise, the result is None. For `require_box`, see `outcome`.
+    Args:
+        response: the response with the final answer.
+        require_box: if True, only the content of `\boxed{}` is a final answer. None means True if
+            the question's system prompt mentions `\boxed`.
     """
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
@@ -56,7 +62,13 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
 
 
 def by_rule(response: Response, require_box: bool | None) -> Verdict:
-    """Return the verdict on the final answer of a response, decided by rules; see `outcome`."""
+    r"""Label the final answer of a response by the rules that `outcome` describes.
+
+    Args:
+        response: the response with the final answer.
+        require_box: if True, only the content of `\boxed{}` is a final answer. None means True if
+            the question's system prompt mentions `\boxed`.
+    """
     if verdict := without_comparison(response, require_box):
         return verdict
     question, answer = response.question, committed_answer(response, require_box) or ""

@@ -62,10 +62,10 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 
 
 def by_table(fact: Verify) -> Verify:
-    """Return a function that labels claims by the table of real facts, if the table can decide.
+    """Return a function that labels claims by a table of facts about countries and cities.
 
-    If the table cannot decide, a claim keeps the label of the check `fact`. Informativeness and
-    passages always come from `fact`.
+    If the table cannot decide, a claim keeps the label of the check `fact`. The informativeness of
+    a claim and the passages in its evidence always come from `fact`.
     """
     return lambda batch: [
         replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
@@ -95,9 +95,13 @@ def _exact(
 
 
 def table_says(claim: str, title: str = "") -> bool | None:
-    """Return True if the table confirms a claim, False if it contradicts it, None if unknown.
+    """Look up a claim in the table of facts about countries and cities.
+
+    Return True if the table confirms the claim, False if it contradicts the claim, and None if it
+    cannot decide.
 
     Args:
+        claim: a sentence, such as "The capital of France is Paris."
         title: title of the question. If it is a country, "the country" and "its" at the beginning
             of the claim mean this country.
     """

@@ -43,11 +43,12 @@ def world_facts(world: World) -> Verify:
     highest importance of the facts that it states.
 
     A claim is irrelevant if it is about another subject than the question, or repeats a claim of
-    its section *(ours)*. Its informativeness is 1. It also gets a verdict with `aspect="subject"`
-    and the label "other" (another subject) or "asked" (repetition).
+    the same section, such as the thinking section *(ours)*. An irrelevant claim has the
+    informativeness 1 and a second verdict, with `aspect="subject"`. The label of this verdict is
+    "other" for another subject and "asked" for a repetition.
 
     If the question's `meta["evidence"]` is "passages", claims are compared with the question's
-    passages instead. A claim that the passages neither state nor contradict is then vague.
+    passages instead of the facts. A claim that the passages neither state nor contradict is vague.
     """
 
     def verdicts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
@@ -60,7 +61,7 @@ def world_facts(world: World) -> Verify:
 
 
 def world_checklist(world: World) -> Verify:
-    """Return a function that labels checklist items by the answer (`aspect="checklist"`).
+    """Return a function that looks up each checklist item in the answer (`aspect="checklist"`).
 
     An item states a fact: subject, relation and object. Its label is one of these:
 
@@ -69,18 +70,18 @@ def world_checklist(world: World) -> Verify:
       *(ours)*.
     * missing: the answer states no object.
 
-    The items are the question's checklist or, if it has none, those of `world_checklist_items`. The
-    verdicts have the targets "item:0", "item:1", ….
+    The items are the question's checklist or, if it has none, the important facts of its entities
+    (`world_checklist_items`). The verdict on the first item has `target="item:0"`.
     """
     return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Return a function that labels each claim of an answer by the question's whole checklist.
+    """Return a function that looks up each claim of an answer in the question's checklist.
 
     A claim is consistent if the checklist states the same fact, contradictory if the checklist
-    states another object, and missing otherwise. The verdicts have `aspect="checklist"` and the
-    targets "claim:ID".
+    states another object for the same subject and relation, and missing otherwise. The verdict on
+    the claim with the id 3 has `aspect="checklist"` and `target="claim:3"`.
     """
     return _each_row(world, _claims)
 
@@ -112,11 +113,12 @@ def _each_row(
 
 
 def world_question(world: World, question: Question) -> Question:
-    """Return a question with the world's gold answers, kind, title and checklist added.
+    """Return a question with the world's gold answers, kind, title, checklist and `meta` added.
 
     Values that the question already has are kept. A question of the world is recognised by its
-    text. If it is about a single fact, its other wordings are recognised too. Any other question
-    only gets a title: the entities in its text.
+    text. For a question about a single fact, all wordings of the world are recognised. A question
+    that is not recognised only gets a title: the people (or, without people, the other entities) in
+    its text, as in "Ana Bo;Toma Fel".
     """
     known = _questions_by_text(world).get(_plain(question.text))
     if known is None:
@@ -240,10 +242,10 @@ class _Relevance:
 
         Call this method for the claims of a response in their order.
 
-        * A claim repeats only claims of its section. A vague claim repeats any claim with the same
-          subject and relation.
-        * Wrong claims count, too: if a response names a wrong employer, a claim about the city of
-          that employer is not "other".
+        * A repetition states only facts that earlier claims of the same section state. A vague
+          claim repeats any claim with the same subject and relation.
+        * The subject may follow from a wrong claim. If a response names a wrong employer, a claim
+          about the city of that employer is not "other".
         * If the question's subject is unknown, no claim is "other".
 
         Args:

@@ -24,7 +24,12 @@ COST = ((0.0, 1.0, 2.0), (2.0, 1.0, 0.0), (1.0, 0.0, 1.0))
 
 
 def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
-    """Fit a verifier's temperature and thresholds on labelled pairs; return the new settings."""
+    """Fit a verifier's temperature and label thresholds; return its settings with the new values.
+
+    Args:
+        verifier: the verifier, which is not changed.
+        rows: pairs of a premise and a claim, with the gold class of each.
+    """
     import torch
 
     scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()  # N rows
@@ -58,9 +63,10 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settings:
     """Fit the thresholds of a verifier, and return `settings` with them.
 
-    * `support` and `contradict` minimise the cost of wrong labels (`COST`). Each class has the same
-      weight.
-    * `split`, from .2 to .5, maximises the balanced accuracy of "supported or not".
+    * `support` and `contradict` are the thresholds of the labels "correct" and "wrong". They
+      minimise the cost of wrong labels (`COST`), where each class has the same weight.
+    * `split` is the threshold of p(support) for the decision "supported or not". It maximises the
+      balanced accuracy of this decision, between .2 and .5.
 
     Args:
         settings: the settings to change.

@@ -21,13 +21,13 @@ SPEED_ROWS = 512
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> JsonObject:
     """Fit a classifier's temperature and thresholds on `data`, and measure it on the same rows.
 
-    Returns the card with settings and measurements, which is also written to `out/card.json`. The
+    Return the settings and measurements as a dict, which is also written to `out/card.json`. The
     option `--verifier` accepts the folder `out`.
 
     Args:
         verifier: the classifier, with its uncalibrated settings.
-        data: a file of labelled pairs, see `read_rows`.
-        out: the folder to write.
+        data: a file of labelled pairs with the fields premise, claim and label.
+        out: the folder to write; it is created if needed.
         threads: number of CPU threads.
     """
     rows = with_known_labels(read_rows(data), verifier)
@@ -67,5 +67,5 @@ def sha256(path: Path) -> str:
 
 
 def rounded(card: JsonMapping) -> JsonObject:
-    """Return the card with floats rounded to five decimals."""
+    """Return a copy of a verifier's card, a JSON object, with floats rounded to five decimals."""
     return json.loads(json.dumps(card), parse_float=lambda text: round(float(text), 5))

@@ -46,8 +46,8 @@ def is_instruction(claim: str) -> bool:
 def strip_instructions(claim: str) -> str:
     """Return a claim without markup and without sentences that address the judge.
 
-    These are sentences with at least two words of judging ("ignore", "evidence"). A claim is
-    returned unchanged if nothing would be left (see `is_instruction`).
+    A sentence addresses the judge if it has at least two words of judging ("ignore", "evidence").
+    The claim is returned unchanged if nothing else would be left (see `is_instruction`).
     """
     parts = [part for part in _SENTENCE.split(_MARKUP.sub(" ", claim)) if part.strip()]
     sentences = [part for part in parts if len(_judging_words(part)) < 2]

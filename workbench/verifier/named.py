@@ -85,7 +85,10 @@ def _kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Classifier:
-    """The folder or hub name of a sequence classifier, and the names of its classes."""
+    """A sequence classifier: its folder or hub name, its class names, and its revision on the hub.
+
+    Example of `classes`, in column order: ("contradiction", "entailment", "neutral").
+    """
 
     model: str  # a folder, or a name on the hub
     classes: tuple[str, ...]  # class names in column order
@@ -109,8 +112,8 @@ class NamedVerifier(Verifier):
 
     * A model with two classes has p(contradict) = 0. It labels a claim wrong only if there is an
       objection: a number or name that the evidence lacks.
-    * A claim with a denial ("was not born") is given to the model unchanged. For the shipped
-      verifier, it is converted to the denied statement.
+    * The model reads a claim with a denial ("was not born") unchanged. The shipped verifier instead
+      reads the denied statement ("was born").
     """
 
     def __init__(
@@ -174,8 +177,10 @@ def choose_verifier(name: str | Path | None) -> Verifier:
     """Load a verifier by name.
 
     Args:
-        name: a folder with an adapter, a folder that `workbench verifier calibrate` wrote, or a
-            sequence classifier as a folder or a name on the hub. None loads the shipped verifier.
+        name: one of three: a folder with `adapter.safetensors`, which changes the weights of the
+            packaged MiniLM; a folder that `workbench verifier calibrate` wrote; or a sequence
+            classifier, as a folder or a name on the Hugging Face hub. None loads the shipped
+            verifier.
 
     Raises:
         WorkbenchError: there is no such verifier, its classes are not recognised, or its weights
@@ -208,9 +213,9 @@ def load_named(
     """Load a sequence classifier as a verifier.
 
     Args:
-        model: a folder, or a name on the hub.
+        model: a folder, or a name on the Hugging Face hub.
         classes: class names in column order; empty for the names in the model's config.
-        settings: temperature and thresholds; None for a model that was not calibrated.
+        settings: temperature and thresholds; None: 1 and .5, for a model that was not calibrated.
 
     Raises:
         WorkbenchError: there is no such model, its classes are not recognised, or its weights are
@@ -257,9 +262,9 @@ def load_named(
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """Return the rows with only the labels that a verifier has.
+    """Return the rows with only the labels that a verifier can predict.
 
-    For a model with two classes, "contradict" is replaced by "neutral".
+    For a model with two classes, the label "contradict" is replaced by "neutral".
     """
     neutral = LABELS.index("neutral")
     known = {LABELS.index(name) for name in verifier.labels}

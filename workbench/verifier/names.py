@@ -37,7 +37,7 @@ STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 @dataclass
 class Names:
-    """The words of the evidence, and properties of the names in it, such as their acronyms."""
+    """The words of the evidence, and other forms of the names in it, such as acronyms."""
 
     words: set[str] = field(default_factory=set)
     stems: set[str] = field(default_factory=set)  # first `STEM` letters of capitalised words
@@ -50,7 +50,7 @@ class Names:
 
 
 def names_of(texts: Iterable[Sequence[Token]]) -> Names:
-    """Return the names and words of the evidence, which is given as tokenised texts."""
+    """Return the names and words of the evidence. Each of `texts` is a list of tokens."""
     names = Names()
     for tokens in texts:
         names.words.update(token.word for token in tokens)

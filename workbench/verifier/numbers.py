@@ -32,7 +32,7 @@ class Numbers:
 
 
 def numbers_of(texts: Iterable[Sequence[Token]]) -> Numbers:
-    """Return the numbers and dates of the evidence, which is given as tokenised texts."""
+    """Return the numbers and dates of the evidence. Each of `texts` is a list of tokens."""
     numbers = Numbers()
     for tokens in texts:
         for i, token in enumerate(tokens):

@@ -84,7 +84,8 @@ _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 class Reading(NamedTuple):
     """The text that the model compares with the evidence to check a claim.
 
-    "Bell was not born in Rome" becomes `text` "Bell was born in Rome" with `denied` set.
+    "Bell was not born in Rome" becomes the text "Bell was born in Rome" with `denied` True. If a
+    claim must not be compared, `unread` is the reason, such as "language"; otherwise it is "".
     """
 
     text: str
@@ -94,9 +95,10 @@ class Reading(NamedTuple):
 
 
 def read_plain(claim: str) -> Reading:
-    """Convert a claim to a `Reading` for a model of any language: remove the markup.
+    """Remove the markup from a claim; return a `Reading` for a model of any language.
 
-    Circular claims, and claims that only instruct the judge, are marked as `unread`.
+    Its field `unread` is "circular" for a claim such as "Benin's capital is Benin", "instruction"
+    for a claim that only instructs the judge, and "" for other claims.
     """
     text = plain(encodable(claim))
     unread = "instruction" if is_instruction(text) else "circular" if is_circular(text) else ""
@@ -104,10 +106,10 @@ def read_plain(claim: str) -> Reading:
 
 
 def is_circular(text: str) -> bool:
-    """Return whether a claim gives its subject as its own value.
+    """Return whether a claim gives its subject as its own value: "Benin's capital is Benin".
 
-    For example, "Benin's capital is Benin" and "Benin is a country in Benin". The model would
-    support such claims, because all their words are in the evidence.
+    Another example is "Benin is a country in Benin". The model would support such claims, because
+    all their words are in the evidence.
     """
     # A policy that was trained against the verifier learned to write many of them. A few are true
     # ("Singapore's capital is Singapore"); the verifier does not check these either.
@@ -139,10 +141,13 @@ def is_fragment(text: str) -> bool:
 
 
 def read_denial(claim: str) -> Reading:
-    """Convert an English claim to a `Reading`: the statement that it denies, or the claim itself.
+    """Remove the denial from an English claim, and return the result as a `Reading`.
 
-    "X was not born in Y" → "X was born in Y", with `denied` set. If a denial cannot be converted,
-    for example because it has several clauses, `partial` or `unread` is set.
+    * "X was not born in Y": the text is "X was born in Y", and `denied` is True.
+    * "He was born in Oslo and never married": `partial` is True, and the text is unchanged, because
+      only a part of the claim is a denial.
+    * Any other denial: `unread` is "denial", and the text is unchanged.
+    * No denial: the text is unchanged.
     """
     if _CALLED_FALSE.match(claim):
         return Reading(claim, unread="denial")
@@ -181,7 +186,7 @@ def _denials(text: str) -> list[re.Match[str]]:
 
 
 def joined_values(claim: str) -> list[str]:
-    """Return the values after the prepositions of a claim.
+    """Return the names and numbers that follow a preposition in a claim.
 
     "won in Physics in 1911" → ["Physics", "1911"]
     """

@@ -12,7 +12,11 @@ FIELDS = ("premise", "claim", "label", "source")
 
 @dataclass(frozen=True)
 class Row:
-    """One labelled pair. `label` says if `premise` supports `claim`, contradicts it, or neither."""
+    """A labelled pair of premise and claim, to calibrate or measure a verifier.
+
+    The label is 0 if the premise supports the claim, 1 if it contradicts the claim, and 2 if
+    neither. `source` names the data set of the pair.
+    """
 
     premise: str
     claim: str

@@ -63,8 +63,10 @@ class Settings:
         temperature: divides the scores (Guo et al., arXiv 1706.04599).
         support, contradict: the thresholds of the labels `correct` and `wrong`.
         split: threshold of p(support) for the two-way decision "supported or not".
-        window: size of a window in word pieces; consecutive windows overlap by half.
-        pool: how the probabilities of several windows are combined, a key of `POOLS`.
+        window: maximum size of a window (a part of a passage) in word pieces; consecutive windows
+            overlap by about half.
+        pool: how the probabilities of several windows are combined: "decisive" takes the window
+            with the highest p(support) or p(contradict), "max" the maximum of each.
         max_length: maximum length of a pair (premise and claim) in word pieces.
     """
 
@@ -117,13 +119,13 @@ class Window:
 
 
 class Verifier:
-    """A cross-encoder with its settings (see `load_verifier`).
+    """A cross-encoder that compares claims with passages. `load_verifier` loads one.
 
     A claim is checked in four steps:
 
-    * `read` converts the claim to the text that is checked.
+    * `read` converts the claim to the text that the model reads, for example without a denial.
     * `preprocess` removes instructions to the judge from this text.
-    * The model compares the text with the evidence.
+    * The model compares the text with the evidence, the passages of the claim.
     * `object_to` returns the objections: numbers and names that the evidence does not mention.
     """
 
@@ -171,7 +173,7 @@ class Verifier:
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Passages) -> Entailment:
-        """Check one claim against its passages, and return the result (see `check_all`)."""
+        """Check one claim against its passages. `check_all` describes the rules."""
         return self.check_all([(claim, passages)])[0]
 
     def check_all(self, claims: Sequence[tuple[str, Passages]]) -> list[Entailment]:
@@ -415,7 +417,7 @@ def read_tensors(file: Path) -> "dict[str, torch.Tensor]":
 
 
 def read_settings(stored: JsonMapping) -> Settings:
-    """Convert the settings in a verifier's card to `Settings`.
+    """Convert the entry "settings" of a verifier's `card.json` to `Settings`.
 
     Raises:
         KeyError: a setting is missing or unknown.

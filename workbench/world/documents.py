@@ -25,10 +25,11 @@ THINK_SHARE = 1 / 8
 
 @dataclass(frozen=True)
 class Document:
-    """A training text: a plain text, or a reply to `prompt`.
+    """A pre-training document: a plain text (with the prompt ""), or a reply to `prompt`.
 
-    If the reply has a thinking section, `system` is the instruction to think. `fact_ids` are the
-    facts that the text states. A fact is listed once, even if both thinking and answer state it.
+    `system` is the instruction to think if the reply has a thinking section, otherwise "".
+    `fact_ids` are the ids of the facts that the text states, each once, even if both the thinking
+    section and the answer state a fact.
     """
 
     kind: str  # "biography", "qa" or "list"

@@ -50,10 +50,13 @@ class Ephemeral:
         return self.rng.choice(self.free)
 
     def person(self, peaked: bool = False, name: str = "") -> tuple[str, list[Fact]]:
-        """Draw a person; return the pronoun and one fact for each relation of people.
+        """Draw a person; return the pronoun ("He" or "She") and the person's facts.
+
+        There is one fact for each relation of people, such as "born_in".
 
         Args:
             peaked: True draws a few values often and the others rarely, like a policy that guesses.
+                False draws all values with the same probability.
             name: name of the person; "" to draw a name.
         """
         name = name or self.name()
@@ -70,7 +73,8 @@ class Ephemeral:
         The drawn object is never the one that is true in the world.
 
         Args:
-            peaked: True draws a few objects often and the others rarely.
+            peaked: True draws a few objects often and the others rarely. False draws all objects
+                with the same probability.
             other: an object that must not be drawn; "" for no such object.
         """
         values = self.values[relation]

@@ -23,7 +23,10 @@ FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]  # kind of a value -> 
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """Seed, size and shares of a world. `scale` multiplies all counts; tests use less than 1."""
+    """The settings that determine a world: its seed, its size, and two shares of people.
+
+    `scale` multiplies the number of entities of each kind; tests use less than 1.
+    """
 
     seed: int = 0
     scale: float = 1.0
@@ -38,7 +41,9 @@ class WorldConfig:
 class Entity:
     """A person, city, company, university, award or book.
 
-    Its canonical name is unique in the world and serves as its id.
+    `name` is unique in the world and serves as the entity's id. `tier`, one of `TIERS`, is a
+    measure of how well the pre-training documents cover its facts. `split` is one of `SPLITS`.
+    `aliases` maps a language ("en" or "l2") to the accepted names.
     """
 
     name: str
@@ -74,9 +79,10 @@ class Fact:
 
 
 class Names:
-    """All names that a world may use, by kind, and the words that are values of facts.
+    """All names that a world may use, and the words that facts may have as objects.
 
-    `l2` maps an English word to its translation into the second language, which is invented.
+    `values` maps a kind, such as "city" or "profession", to its names or words. `l2` maps an
+    English word to its translation into the second language, which is invented.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -177,8 +183,8 @@ def draw_facts(
 ) -> list[Fact]:
     """Draw one fact for each entity and each relation of its kind.
 
-    A person in the tier "partial" has known facts for half of the relations and unknown facts for
-    the others.
+    A fact has the tier of its entity. For a person in the tier "partial", half of the facts have
+    the tier "known", and the others have the tier "unknown".
 
     Args:
         authors: title of a book -> name of its author.
@@ -251,6 +257,6 @@ class KnowledgeBase:
         return [fact for fact in self.books.get(name, ()) if fact.covered]
 
     def people(self, split: str) -> list[Entity]:
-        """Return the people of a split."""
+        """Return the people of a split, one of `SPLITS` (such as "rl" or "test")."""
         entities = self.entities.values()
         return [one for one in entities if one.kind == "person" and one.split == split]

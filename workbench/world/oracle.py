@@ -62,7 +62,7 @@ def newest(sources: Sequence[Source]) -> frozenset[str]:
 class Oracle:
     """Judge of claims that decides by the facts of a world, or by the statements of passages.
 
-    A claim that cannot be parsed is a failure and gets no label.
+    A claim that cannot be parsed gets a verdict with an error and no label.
 
     Args:
         world: the world whose facts and names are used.

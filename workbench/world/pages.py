@@ -16,10 +16,11 @@ CURRENT, FORMER = 1985, 1960  # editions; every page begins with its own
 
 @dataclass(frozen=True)
 class Page:
-    """A page of text about one entity.
+    """A page of text about the entity named by `title`. Pages are passages for retrieval.
 
-    A `stale` page is an outdated edition: it has one outdated value, which the current page
-    corrects.
+    `edition` is the year of the page. If `stale` is True, the page is an outdated edition: it has
+    one outdated value, which the current page of the entity corrects. `fact_ids` are the ids of the
+    true facts that the page states.
     """
 
     id: str

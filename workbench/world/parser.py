@@ -21,7 +21,7 @@ class Parsed:
     """One fact that a sentence states, whether true or not.
 
     `object` is None for a vague statement. `sentence` is the number of the sentence in the text,
-    and `span` its characters.
+    from 0, and `span` has its character positions (start, end).
     """
 
     subject: str
@@ -79,12 +79,13 @@ _PRONOUNS = {pronoun.casefold() for pronoun in chain(*schema.PRONOUNS.values())}
 def sentence_spans(text: str, prefill: str) -> list[tuple[int, int]]:
     """Return the character spans of the sentences of a text, without white space at their ends.
 
-    Line breaks, tags and markers also end a sentence. Some text is in no sentence: list numbers, a
-    page's heading ("Edition of 1985."), and the plan of an outlined answer ([Structure],
-    [Outline]).
+    Line breaks, tags such as `<think>` and markers such as [Answer] also end a sentence. Left out
+    are list numbers, the heading of a page ("Edition of 1985."), and an outline before the answer
+    (the text after [Structure] and [Outline]).
 
     Args:
-        prefill: see `Response.prefill`.
+        text: a response, or another text about the world.
+        prefill: opening tag at the end of the prompt, such as "<think>"; "" if there is none.
     """
     spans = []
     for _, start, end in sections(text, prefill):
@@ -119,13 +120,13 @@ class Parser:
         self._parse = lru_cache(maxsize=4096)(self._parse_text)
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
-        """Return the facts that `text` states, and its unparsed sentences.
+        """Return the sentences of `text`, the facts that they state, and the unparsed sentences.
 
         Args:
             text: a response, a part of a response, or a claim.
-            topic: the entity to which a pronoun refers if the text has not named an entity before
-                it.
-            prefill: see `Response.prefill`.
+            topic: the entity to which a pronoun refers if the text has named no entity before the
+                pronoun; None if there is no such entity.
+            prefill: opening tag at the end of the prompt, such as "<think>"; "" if there is none.
         """
         return self._parse(text, topic, prefill)
 
@@ -201,7 +202,10 @@ class Parser:
         return "object" if None in objects else (subject, objects)
 
     def value(self, kind: str, text: str) -> str | None:
-        """Return the canonical form of a value; None if `text` is not a value of this kind."""
+        """Return the canonical form of a value; None if `text` is not a value of the kind.
+
+        Example: "the year 1921" of the kind "year" gives "1921".
+        """
         folded = text.casefold()
         if kind == "year" and re.fullmatch(r"(the year |anno )?\d{4}", folded):
             return folded[-4:]

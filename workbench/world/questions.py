@@ -162,7 +162,7 @@ class QuestionWriter:
 
 
 def weaker(*entities: Entity) -> str:
-    """Return the tier of the least known entity: the last of their tiers in `TIERS`."""
+    """Return the tier of the least known entity, that is, the tier that comes last in `TIERS`."""
     return max((entity.tier for entity in entities), key=_ORDER.__getitem__)
 
 

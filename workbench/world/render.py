@@ -10,9 +10,12 @@ from workbench.world.facts import Fact
 def state(
     fact: Fact, lang: str, rng: random.Random, subject: str | None = None, stance: str = "asserted"
 ) -> str:
-    """Return one sentence that states a fact.
+    """Return one sentence that states a fact, in a random wording.
 
     Args:
+        fact: the fact.
+        lang: "en", or "l2" for the invented second language.
+        rng: draws the wording.
         subject: text that replaces the subject's name at the start of the sentence, such as a
             pronoun.
         stance: "asserted", "hedged" or "vague"; a vague sentence does not name the object.
@@ -37,6 +40,10 @@ def biography(
     Some sentences combine two facts. Later sentences may use the pronoun instead of the name.
 
     Args:
+        facts: the facts of one person or other entity.
+        lang: "en", or "l2" for the invented second language.
+        rng: draws the order and the wordings.
+        pronoun: English pronoun of the entity, such as "She".
         hedged, vague: probability that a sentence about a single fact is hedged or vague. All other
             sentences assert their facts.
     """

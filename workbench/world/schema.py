@@ -17,7 +17,8 @@ from workbench.types import JsonObject
 class Relation:
     """A relation between an entity and a value, such as "born_in".
 
-    It has the templates of its sentences and questions, by language.
+    `states`, `hedges` and `vague` are the templates of its sentences, `asks` and `checks` those of
+    its questions. Each maps a language ("en" or "l2") to its templates.
     """
 
     name: str
@@ -80,10 +81,10 @@ COMPOUNDS = tuple(
 
 
 def templates() -> tuple[Template, ...]:
-    """Return the templates of all statements; templates of questions are not included.
+    """Return the templates of all sentences that state facts, without the templates of questions.
 
-    Templates with two relations come first, because a template with one relation also matches their
-    sentences.
+    Templates of sentences with two facts come first, because a template for one fact also matches
+    such a sentence.
     """
     simple = [
         Template((relation.name,), lang, stance, text)

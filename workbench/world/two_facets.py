@@ -38,8 +38,8 @@ class _Cut(NamedTuple):
 class TwoFacetWriter:
     """Writer of the questions that compare two people of one world.
 
-    For each person with a page, except in the split "ood", there is one question. It is about this
-    person and another person of the same split.
+    There is one question for each person who has a page and is not in the split "ood". The question
+    compares this person with another person of the same split.
     """
 
     def __init__(self, base: KnowledgeBase, pages: Sequence[Page]) -> None:

@@ -31,16 +31,19 @@ class World(KnowledgeBase):
     ) -> list[Question]:
         """Return the questions of a split in one language.
 
-        The `meta` of a question has "tier", "lang", "split", "fact_ids" and "covered".
+        The `meta` of a question has "tier", "lang", "split", "fact_ids" (the facts that its answer
+        needs) and "covered" (whether pre-training documents state all of these facts).
 
         Args:
+            split: "sft", "rl", "validation", "test" or "ood".
             kinds: kinds of questions, such as "single"; None for all kinds.
+            lang: "en", or "l2" for the invented second language.
         """
         return select(self.all_questions, split, kinds, lang)
 
     @cached_property
     def two_facets(self) -> list[Question]:
-        """Return English questions that compare two people, with excerpts as passages."""
+        """English questions that compare two people; their passages are excerpts of pages."""
         return TwoFacetWriter(self, self.pages).write()
 
     @cached_property
@@ -72,7 +75,7 @@ class World(KnowledgeBase):
         return counts
 
     def shown(self, question: Question) -> int | None:
-        """Count the documents that state each fact a question needs; return the smallest count.
+        """Return how many documents state the least documented fact that a question needs.
 
         Pre-training documents of both languages are counted. The result is None if the question
         needs no facts.
