@@ -21,8 +21,9 @@ _NO_NAMES = frozenset(  # capitalised words of questions that are not names
 def topic_of(response: Response) -> str:
     """Return the topic of a response; "" if there is none.
 
-    It is the question's first title. Without a title, it is the name that occurs last in the text
-    of the question. Without such a name, it is the name at the start of the response.
+    It is the first title in `question.title` ("Ana Bo; Toma Fel"). Without a title, it is the name
+    that occurs last in the text of the question. Without such a name, it is the name at the start
+    of the response.
     """
     title = re.sub(r"\s*\(.*?\)", "", next(iter(response.question.titles), "")).strip()
     if title:

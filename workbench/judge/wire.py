@@ -256,7 +256,7 @@ def _shaped(value: object, shape: Any, task: str, expected: int | None) -> Any:
     if isinstance(shape, list):
         items = _typed(value, list, "a list")
         if task in ("checklist", "inform") and expected not in (None, len(items)):
-            raise _Unreadable("length", f"{expected} entries are expected, not {len(items)}")
+            raise _Unreadable("length", f"the list must have {expected} entries, not {len(items)}")
         return [_shaped(item, shape[0], task, expected) for item in items]
     return shape(value, task, expected)
 

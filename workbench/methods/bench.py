@@ -197,7 +197,7 @@ class Bench:
         )
 
     def with_retrieved(self, count: int) -> Bench:
-        """Return a copy of the bench whose prompts contain passages of the bench's pages.
+        """Return a copy of the bench that adds passages of the world's pages to its prompts.
 
         Return the bench itself if `count` is 0. Questions that have passages of their own are
         unchanged.

@@ -248,7 +248,7 @@ def _stored_rows(path: Path) -> Iterator[JsonObject]:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that questions.jsonl and passages.jsonl in `folder`, if they exist, are of a `Store`.
+    """Check that a `Store` wrote questions.jsonl and passages.jsonl in `folder`, if they exist.
 
     Raises:
         WorkbenchError: the first line of a file lacks the `FIELDS` of a stored row.

@@ -141,7 +141,7 @@ def failures(row: JsonMapping) -> list[JsonMapping]:
 
 
 def failed(row: JsonMapping) -> bool:
-    """Return whether a stored row has a failure. A missing gold answer, for example, is not one."""
+    """Return whether a stored row has a failure; a missing gold answer, for example, is not one."""
     return bool(failures(row))
 
 

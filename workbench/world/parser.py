@@ -221,7 +221,7 @@ class Parser:
 
 @lru_cache(maxsize=4)
 def parser_of(world: World) -> Parser:
-    """Return the parser of a world. It is built once and cached."""
+    """Return the parser that reads the world's sentences as facts; it is built once per world."""
     return Parser(world)
 
 

@@ -27,7 +27,7 @@ EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)
 
 @dataclass(frozen=True)
 class Layout:
-    """The passages of a reading question, with the facts that they state and leave out.
+    """The passages of a question, with the facts that they state and leave out.
 
     They are about invented people, who are not in the closed world.
     """
@@ -54,7 +54,7 @@ def reply_to(target: Fact | None, lang: str) -> str:
 
 
 def prompt_with(passages: Sequence[str], question: str) -> str:
-    """Return the prompt of a question with passages, in the format of an evaluation."""
+    """Return the prompt of a question with passages, in the form that evaluations use."""
     return Question("", question, passages=number_passages(passages)).messages()[-1]["content"]
 
 

@@ -103,7 +103,7 @@ class Writer:
         Example: "In which city was the painter Ana Bo born?" The profession is wrong half the time;
         the answer is then "invalid question". The thought always states the fact that the question
         asks for: if only some thoughts stated it, that would reveal the answer. The thought also
-        states whether the profession is right. Without this, accuracy stayed at chance.
+        states whether the profession is right. Without this sentence, the policy only guessed.
 
         Args:
             facts: relation -> the person's fact.
