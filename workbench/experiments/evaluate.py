@@ -136,7 +136,7 @@ def evaluate_policy(
     if out is not None:
         try:
             append_feedback(out, inferred if inference else greedy)
-        except WorkbenchError:  # such as other questions of the same id in this folder
+        except (OSError, WorkbenchError):  # such as other questions of the same id in the folder
             out.unlink(missing_ok=True)
             raise
     result = report(greedy, sampled, policy=policy, split=split, seeds=[seed], inferred=inferred)

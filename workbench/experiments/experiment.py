@@ -263,8 +263,8 @@ def _stored_config(config: MethodConfig) -> JsonObject:
     Runs that were trained before this setting existed keep their hash.
     """
     values = asdict(config)
-    if not values["prompts"].get("retrieved"):
-        values["prompts"].pop("retrieved", None)
+    if not values["prompts"]["retrieved"]:
+        del values["prompts"]["retrieved"]
     return values
 
 

@@ -195,7 +195,7 @@ def _unanswered(server: Address, error: Exception, timeout: float | None) -> Ans
 
     if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
         return _failed(
-            "timeout", f"no reply within {timeout:g} s: raise the timeout", again="retry"
+            "timeout", f"no reply within {timeout:g} s: the server may be overloaded", again="retry"
         )
     # the error's text may repeat a malformed response, so secrets are masked
     url, reason = server.shown, one_line(server.scrub(str(error))) or type(error).__name__

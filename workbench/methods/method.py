@@ -203,7 +203,7 @@ class Prompts:
     system: str | None = setting(None, "system prompt; empty: no system prompt; none: the bench's")
     retrieved: int = setting(
         0,
-        "number of passages in each prompt, found by a search in the closed world's pages",
+        "passages added to a prompt without any, found by a search in the closed world's pages",
         least=0,
         most=3,  # longer prompts leave the tiny policy no positions for an answer
     )
