@@ -77,7 +77,8 @@ def _print(result: JsonMapping) -> None:
             complain(f"{name} is not paired with {base}: {reason}")
             continue
         columns = (name, base, "difference [95 %]", "p", "questions")
-        tables[f"{name} minus {base}: percent, paired by question"] = [
+        title = f"{name} minus {base}: percent, on questions where both rows have a value"
+        tables[title] = [
             {"": metric, **dict(zip(columns, paired_cells(metric, tests[metric]), strict=True))}
             for metric in metrics_with_values([tests]) or tests
         ]

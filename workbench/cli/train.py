@@ -179,8 +179,12 @@ def _print_report(report: JsonMapping) -> None:
 
 
 def _print_summary(summary: JsonMapping) -> None:
-    before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
-    title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95 % interval]"
+    reports = [summary.get(when) or {} for when in ("before", "after")]
+    before, after = (report.get("greedy", {}) for report in reports)
+    title = f"{summary['method']}, seed {summary['seed']}: greedy answers"
+    if n := reports[1].get("n"):
+        title += f" to {n} questions of split {reports[1]['split']}"
+    title += ", percent [95 % interval]"
     metrics = metrics_with_values((before, after))
     rows = [(m, percent(before.get(m)), percent(after.get(m))) for m in metrics]
     print_table(title, ("", "before", "after"), rows)

@@ -129,7 +129,8 @@ def _paired(result: JsonMapping) -> JsonObject | None:
         for name, tests in result.get("paired", {}).items()
         if "reason" not in tests
     }
-    title = f"Differences to {result.get('against')}, paired by question and seed"
+    base = result.get("against")
+    title = f"Differences to {base}, on questions where both rows have a value, paired by seed"
     return _table(title, pairs, {}) if any(pairs.values()) else None
 
 
