@@ -10,6 +10,7 @@ from benchmarks.truthrl_tiny import paired_difference
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import make_bench
 from workbench.experiments.evaluate import evaluate_policy, report
+from workbench.methods.bench import bench
 from workbench.metrics import RATES, outcome_of, rates, share_of_oracle, table
 from workbench.runs.store import iter_feedback
 from workbench.types import Failure, Feedback, Question, Response, Verdict
@@ -141,15 +142,15 @@ def test_oracle_and_share_of_it() -> None:
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
-    bench = make_bench(tmp_path)
+    small = make_bench(tmp_path)
     first, again = (
-        evaluate_policy("sft", "validation", bench, samples=2, seed=5, limit=3, threads=1)
+        evaluate_policy("sft", "validation", small, samples=2, seed=5, limit=3, threads=1)
         for _ in range(2)
     )
     assert first == again
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
     assert first["greedy"]["failed"] == 0
-    only = evaluate_policy("sft", "validation", bench, samples=0, threads=1)
+    only = evaluate_policy("sft", "validation", small, samples=0, threads=1)
     assert only["sampled"]["n"] == 0
 
 
@@ -165,3 +166,9 @@ def test_greedy_answers_are_stored_for_comparison(policy: str, tmp_path: Path) -
     with raises_error("exists already: name another file"):
         evaluate_policy(policy, "validation", "tiny", **how)
     assert out.read_bytes() == before
+
+    # the folder has other questions with these ids, so the new file is removed
+    passages, new = bench("tiny").with_retrieved(1), out.with_name("new.jsonl")
+    with raises_error("two questions have the id .* differ in passages"):
+        evaluate_policy(policy, "validation", passages, **how | {"out": new})
+    assert not new.exists()

@@ -38,10 +38,10 @@ def test_responses_have_the_requested_length_and_claims(point: dict[str, int]) -
         len({one.text for one in responses}) == len(responses) == point["prompts"] * point["group"]
     )
     assert all(point["length"] <= words(one.text) < point["length"] + 16 for one in responses)
-    told, claims, _ = judged(responses, words)
+    counts, claims, _ = judged(responses, words)
     assert claims == point["claims"]
-    assert told["requests"] <= len(responses) * judge_requests(["fact"], point["claims"])
-    assert told["requests"] > len(responses) * (2 + point["claims"] / 2)  # few claims are equal
+    assert counts["requests"] <= len(responses) * judge_requests(["fact"], point["claims"])
+    assert counts["requests"] > len(responses) * (2 + point["claims"] / 2)  # few claims are equal
     other = Written(people(), words, seed=1).responses(point, turn=1)
     assert {one.text for one in other}.isdisjoint(one.text for one in responses)
 

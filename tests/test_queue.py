@@ -91,12 +91,12 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         read_entries(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize(("fields", "told"), examples("invalid_runs"))
+@pytest.mark.parametrize(("fields", "message"), examples("invalid_runs"))
 def test_an_invalid_run_is_refused_before_the_first_run(
-    cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str
+    cli: Cli, tmp_path: Path, fields: dict[str, Any], message: str
 ) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
-    with raises_error(told):
+    with raises_error(message):
         queue_runs(file, tmp_path / "runs")
     assert refusal(cli(f"queue {file} --out {tmp_path / 'runs'}"))
     assert not (tmp_path / "runs").exists()

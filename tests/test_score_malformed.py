@@ -90,7 +90,7 @@ def test_feedback_saved_as_a_table_is_replayed(form: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (json.dumps(LABELLED).encode("utf-16"), "the file is encoded as UTF-16: save it as UTF-8"),
         (json.dumps(LABELLED).encode("utf-16-be"), "the file is encoded as UTF-16"),
@@ -98,9 +98,9 @@ def test_feedback_saved_as_a_table_is_replayed(form: str, tmp_path: Path) -> Non
     ],
 )
 def test_a_file_that_is_not_utf8_text_is_refused(
-    tmp_path: Path, cli: Cli, content: bytes, told: str
+    tmp_path: Path, cli: Cli, content: bytes, message: str
 ) -> None:
     source = tmp_path / "in.jsonl"
     source.write_bytes(content)
     for command in (f"score --in {source} --out {tmp_path / 'f.jsonl'}", f"metrics {source}"):
-        assert told in refusal(cli(command, "--json"))
+        assert message in refusal(cli(command, "--json"))

@@ -200,19 +200,21 @@ def test_columns_have_other_names_and_tables_have_gaps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "labels"),
     [
         ({"label": "wrong"}, "label correct and wrong"),
         ({"label": None, "error": ERROR}, "label correct and None"),
     ],
 )
-def test_contradicting_verdicts_are_reported(changed: dict[str, Any], told: str) -> None:
+def test_contradicting_verdicts_are_reported(changed: dict[str, Any], labels: str) -> None:
     row = copy.deepcopy(FULL)
     row["verdicts"].append(dict(row["verdicts"][0]))
     # equal verdicts are accepted
     assert parse(row, {}, {}).feedback.verdicts[0] == parse(row, {}, {}).feedback.verdicts[2]
     row["verdicts"][2] |= changed
-    with pytest.raises(Malformed, match=f"two verdicts on 'claim:0' .aspect fact. differ: {told}"):
+    with pytest.raises(
+        Malformed, match=f"two verdicts on 'claim:0' .aspect fact. differ: {labels}"
+    ):
         parse(row, {}, {})
     row["verdicts"][2]["aspect"] = "truth"  # another check may differ
     assert parse(row, {}, {})
