@@ -71,6 +71,7 @@ EXAM_EVERY, WARMUP = 25, 40  # steps
 SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who": 1}))
 SIZES = {
     "full": PolicyConfig(),
+    "half": PolicyConfig(hidden=96, layers=3, mlp=288),  # half the parameters, the same world
     "small": PolicyConfig(
         scale=0.05,
         hidden=64,
