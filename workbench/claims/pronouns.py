@@ -112,8 +112,8 @@ class _Mentioned:
         """Return a claim with its pronoun replaced, or unchanged if the referent is ambiguous.
 
         A name that has replaced "he" never replaces "she", and vice versa. After a sentence that
-        names a relative ("her brother"), "he" may be this relative. It is then replaced only by a
-        name that has already replaced "he".
+        names a relative ("her brother"), "he" may be this relative. Then "he" is replaced only
+        if an earlier "he" was replaced, and by the same name.
         """
         pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))

@@ -240,9 +240,9 @@ def place(response: Response, events: Sequence[Event]) -> tuple[float, ...]:
 def tokens_of(response: Response, event: Event) -> tuple[int, ...]:
     """Return the indices of the tokens to which an event (a part of a reward) is assigned.
 
-    If `event.start` is None, this is only the token with the character before `event.end`.
-    Otherwise these are the tokens from `event.start` to `event.end`. If `event.end` is None, the
-    end is the last token of the response.
+    * An event with `start` and `end` is assigned to all tokens between these positions.
+    * An event with only an `end` is assigned to one token: the one with the character before it.
+    * If `end` is None, the end of the response takes its place.
     """
     return tokens_between(response.offsets, event.start, event.end)
 

@@ -59,7 +59,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 def _text_in(value: Any) -> str:
     if value is ...:  # as numpy prints a long array; Python parses it as Ellipsis
-        raise ValueError("a list was printed with '...' for some of its items: write it in full")
+        raise ValueError("a list has '...' in place of some of its items: write all of them")
     if isinstance(value, float):
         if math.isinf(value):
             raise ValueError(f"{value} is not a finite number: write it as text")

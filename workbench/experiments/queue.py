@@ -85,8 +85,8 @@ def read_entries(path: Path) -> list[Entry]:
     for method, setting in shared:
         if method not in {entry.method for entry in entries}:
             raise WorkbenchError(
-                f"'{path}', [defaults]: no run trains the method of the setting '{setting}': leave"
-                " the setting out"
+                f"'{path}', [defaults]: the setting '{setting}' belongs to a method that no run"
+                " trains: leave it out"
             )
     return entries
 

@@ -43,9 +43,9 @@ class Query:
         outcome: label of the outcome, such as "correct"; "none": rollouts without an outcome.
         tier: how often the training data states the question's facts, such as "known".
         kind: kind of the question, such as "biography".
-        low, high: bounds, inclusive, of the number that `of` names.
-        of: "part:NAME", a part of the run's main reward; "logged:NAME", a number that a trainer
-            logged; "": the whole reward.
+        low, high: least and greatest accepted value of a number of the rollout.
+        of: this number. "": the reward; "part:NAME": a part of the run's main reward;
+            "logged:NAME": a number that a trainer logged.
         start: position (from 0) of the first rollout to list.
     """
 
@@ -273,8 +273,8 @@ def listed_row(row: Feedback) -> JsonObject:
     """Return what the list of rollouts shows of a response.
 
     The keys are "id", "question", "kind" and "tier" of the question, "step", "text" (the first 400
-    characters), "outcome", "error", and "values" and "reasons" from `rewards_of`. The value of
-    "disagreement" is None, because it depends on all rows.
+    characters), "outcome", "error", "values" (method -> reward), and "reasons" (method -> why it
+    has no reward). The value of "disagreement" is None, because it depends on all rows.
     """
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error

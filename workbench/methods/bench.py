@@ -169,7 +169,8 @@ class Bench:
         """Return a copy of the bench with another initial policy.
 
         Args:
-            policy: a key of `checkpoints`, a folder or a hub name. None: return the bench itself.
+            policy: a name that the bench has for a checkpoint (a key of its field `checkpoints`), a
+                folder or a hub name. None: return the bench itself.
 
         Raises:
             WorkbenchError: the policy is an adapter, not a whole model.

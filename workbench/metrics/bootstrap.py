@@ -88,11 +88,12 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 def draws(
     questions: int, answers: int, resamples: int, seed: int, runs: int
 ) -> Iterator[np.ndarray]:
-    """Yield the weights of `resamples` bootstrap resamples in arrays (R, runs · questions).
+    """Yield the weights of bootstrap resamples, in arrays with one row for each resample.
+
+    The shape of an array is (R, runs · questions). To save memory, it has only R of the resamples.
 
     A weight is the number of times that a question is drawn, with replacement. With several runs,
     runs are drawn too, and this number is multiplied by the number of draws of the question's run.
-    To save memory, each array has only R of the resamples.
 
     Args:
         questions: number of questions in each run.

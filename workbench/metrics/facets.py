@@ -182,8 +182,9 @@ def _citations(
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
     """Return the passage numbers that a sentence cites, each once: "… [2]" → [2].
 
-    If a sentence has no numbers, the outline gives them: the sentence cites the passages of the
-    points that name one of its facets. A number is returned even if there is no such passage.
+    If a sentence has no numbers, the outline gives them: each point of an outline
+    names facets and passages, and the sentence cites the passages of the points that name one of
+    its facets. A number is returned even if there is no such passage.
 
     Args:
         outline: the parsed answer with its outline; None without an outline.

@@ -117,7 +117,7 @@ def count(
     is {"left_out": 1}.
 
     Args:
-        stored: a stored feedback row.
+        stored: the response as a row of `rollouts.jsonl`.
         parser: reads the facts that claims state.
         question_facts: the facts that the question asks for; None if not known.
     """

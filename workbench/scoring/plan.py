@@ -138,7 +138,7 @@ def local_or_world_checks(
 
 
 def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
-    """Return the configs of the methods that a judge can score, and a `Plan` to score them.
+    """Return the methods whose checks a judge has, with their configs, and a `Plan` to score them.
 
     Args:
         configs: method -> config; if empty, rows get verdicts but no rewards.

@@ -266,8 +266,8 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
         start, stop = claim.span or (0, 0)
         if not (0 <= start <= stop <= size and 0 <= (claim.end or 0) <= size):
             raise Malformed(
-                f"claim {claim.id} has span {claim.span} and end {claim.end}: positions must be in"
-                f" order, and within the {size} characters of the response"
+                f"claim {claim.id} has span {claim.span} and end {claim.end}: write a span"
+                f" [start, end] and an end within the {size} characters of the response"
             )
     if spans is None or has_sentences or all(claim.span for claim in claims):
         return spans or (), tuple(claims)

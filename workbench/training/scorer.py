@@ -206,6 +206,8 @@ def save_reward_model(
     """Save a reward model to `out/model`, completely or not at all.
 
     Args:
+        scorer: the reward model.
+        trainee: the policy with the trained LoRA adapter that the reward model consists of.
         card: settings of the reward model; written to `reward_model.json`, with the path and a hash
             of `policy`.
         policy: the policy that the training started from.

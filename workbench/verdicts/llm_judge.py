@@ -76,7 +76,7 @@ class LLMJudge:
 
     @cached_property
     def ask(self) -> BatchJudge:
-        """The function that sends a list of prompts to the model and returns one reply per prompt.
+        """The judge as a function: it sends prompts to the model and returns one reply per prompt.
 
         The first reply creates the cache file, if `cache` is set.
         """

@@ -9,8 +9,8 @@ def local_first(local: Verify, judge: Verify) -> Verify:
     """Return a function that labels claims by `local`, then the correct claims again by `judge`.
 
     The local verifier often accepts a wrong relation between the right names; a language model does
-    not. If `judge` fails on a claim, the verdict has an error and no label. The informativeness
-    always comes from `local`.
+    not. If `judge` fails on a claim, the verdict has an error and no label. `local` rates how
+    informative each claim is.
 
     Args:
         local: the check by the local verifier.

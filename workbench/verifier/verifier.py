@@ -123,7 +123,8 @@ class Verifier:
 
     A claim is checked in four steps:
 
-    * `read` converts the claim to the text that the model reads, for example without a denial.
+    * `read` converts the claim to the text that the model reads, such as "Ana was born in Oslo" for
+      "Ana was not born in Oslo".
     * `preprocess` removes instructions to the judge from this text.
     * The model compares the text with the evidence, the passages of the claim.
     * `object_to` returns the objections: numbers and names that the evidence does not mention.

@@ -45,7 +45,7 @@ class Reader:
 
         Args:
             passages: passages for the question, the best first.
-            k: maximum number of passages; None for `most`.
+            k: maximum number of passages; None: the reader's own maximum, `most`.
 
         Raises:
             WorkbenchError: the question alone is too long.

@@ -121,7 +121,7 @@ def prepare(config: FoRAG, bench: Bench) -> Run:
     run.judge_grade()  # raises if the judge cannot verify facts
     if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
         raise WorkbenchError(
-            f"forag.cold.writer is judge, and bench '{bench.name}' has no judge that writes"
+            f"forag.cold.writer is \"judge\", and bench '{bench.name}' has no judge that writes"
             " answers: name one with --judge URL --judge-model NAME, or leave forag.cold.writer out"
         )
     return run

@@ -121,8 +121,8 @@ def write_prepared(
 
     Args:
         samples: the base model's answers to `questions`, with claims and verdicts.
-        checks: the judge's functions. "claim_checklist" compares facts with the items of a
-            checklist; without it, a checklist may state a fact twice.
+        checks: the judge's functions. "claim_checklist" finds a fact that a checklist
+            states already in other words; without it, a checklist may state a fact twice.
 
     Raises:
         TooManyFailures: too many of these comparisons failed.

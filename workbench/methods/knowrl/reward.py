@@ -44,8 +44,8 @@ def reward(config: KnowRL) -> RewardFn:
       claim can be supported too *(ours)*. `facts` selects the outcomes for which r_fact is added.
 
     The reward is None if claims could not be extracted, or if one of these verdicts is missing or
-    failed: the verdict on the outcome, or the verdict on a claim of the thinking. If r_fact is not
-    added, verdicts on claims may be missing, but must not have failed.
+    failed: the verdict on the outcome, or the verdict on a claim of the thinking. Where r_fact is
+    not added, claims need no verdict, but a failed verdict still gives None.
 
     Raises:
         WorkbenchError: invalid settings.
