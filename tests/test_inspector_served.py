@@ -1,6 +1,8 @@
 """The served inspector, and requests from other origins."""
 
 import json
+import subprocess
+import sys
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -98,3 +100,27 @@ def test_no_other_name_or_origin_reads_a_stored_run(address: str, calls: dict[st
         for status, answered, text in found:
             cors = [name for name in answered if name.startswith("access-control")]
             assert (status, cors) == (403, []) and len(text) < 200
+
+
+COUNT_STUBS = """
+import gc, sys
+opened = []
+sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
+{0}
+import gradio
+assert gc.isenabled() and gradio.Button("a").click
+print(sum(path.endswith(".pyi") for path in opened))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "reads"),
+    [
+        ("", True),
+        ("from workbench.inspector.import_gradio import import_gradio; import_gradio()", False),
+    ],
+)
+def test_gradio_is_imported_without_its_stub_files(first: str, reads: bool) -> None:
+    code = COUNT_STUBS.format(first)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (int(done.stdout) > 0) == reads

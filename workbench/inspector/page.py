@@ -1,6 +1,5 @@
 """Build the inspector's page from its tabs, choose its initial content, and serve it."""
 
-import os
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.inspector.annotate import annotator
 from workbench.inspector.guard import allowed, guard
+from workbench.inspector.import_gradio import import_gradio
 from workbench.inspector.inspect_tab import (
     SOURCES,
     inspect_tab,
@@ -89,7 +89,7 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
 
 def build(config: Settings) -> "Blocks":
     """Build the page with all tabs, without serving it."""
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
+    import_gradio()
     import gradio as gr
 
     runs = Runs(config.runs)
