@@ -71,6 +71,12 @@ from benchmarks.reproduce import (  # noqa: E402
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
 
 
+def answers_folder(asked: Mapping[str, Any], system: str | None, folder: Path) -> Path:
+    """Return the folder, below `folder`, for the answers to a question set with a system prompt."""
+    digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
+    return folder / digest
+
+
 def graded(
     place: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
 ) -> Path:
@@ -78,8 +84,7 @@ def graded(
 
     The answers are generated if they do not exist.
     """
-    digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
-    folder = folder / digest
+    folder = answers_folder(asked, system, folder)
     place = place.with_system_prompt(system).with_retrieved(asked.get("retrieved", 0))
     if (folder / "whole").exists():
         return folder

@@ -21,6 +21,7 @@ from benchmarks import findings_tables, growth, papers, scorecard, waits  # noqa
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.tables import (  # noqa: E402
     cell,
+    judge_orders,
     judge_prompts,
     markdown,
     real_judge,
@@ -312,6 +313,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "verdicts": ("human_labels", verdicts),
     "real_judge": ("real_judge", real_judge),
     "judge_prompts": ("judge_prompts", judge_prompts),
+    "judge_orders": ("judge_orders", judge_orders),
     "win_rate": ("win_rate", win_rate),
     "majority_smollm2": ("majority_smollm2", majority),
     "verifier_card": ("../../data/verifier/card", measured_text),

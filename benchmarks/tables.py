@@ -79,6 +79,55 @@ def judge_prompts(found: dict) -> str:
     return f"{markdown(columns, forms)}\n\n{markdown(compared, agreed)}"
 
 
+def judge_orders(found: dict) -> str:
+    """Return the arms' rates by several judges of outcomes, and how the judges' orders compare."""
+    judges = found["judges"]
+    arms = list(next(iter(judges.values()))["arms"])
+    rates = [
+        markdown(
+            [f"{rate} by", *judges],
+            [[arm, *(_rate(one["arms"][arm][rate]) for one in judges.values())] for arm in arms],
+        )
+        for rate in ("truthfulness", "hallucination")
+    ]
+    rows = []
+    for name, one in judges.items():
+        tau = cell(one["tau"]) if one.get("tau", {}).get("low") is not None else "–"
+        labels = [
+            ", ".join(str(counts.get(label, 0)) for label in ("correct", "uncertain", "incorrect"))
+            for counts in one.get("labels", {}).values()
+        ]
+        held = [f"**{result}**" for result in one["holds"].values()]
+        cost = [str(one[key]) if key in one else "–" for key in ("prompts", "failed", "seconds")]
+        agreed = share(one["agreement"]) if "agreement" in one else "–"
+        dashes = ["–"] * (2 - len(labels))
+        held += ["–"] * (2 - len(held))
+        rows.append([name, _order(one), held[0], tau, held[1], agreed, *labels, *dashes, *cost])
+    columns = [
+        *("judge", "order", "ternary first", "tau [95 %]", "tau ≥ .6", "equal labels"),
+        *("labels of right answers", "of wrong answers", "prompts", "failed", "seconds"),
+    ]
+    statements = "\n".join(
+        f"- **{one['result']}**: {one['statement']}" for one in found["expected"].values()
+    )
+    about = f"{found['date']}, {found['questions']} questions, {found['answers']} answers."
+    return "\n\n".join([about, statements, *rates, markdown(columns, rows)])
+
+
+def _order(judge: dict) -> str:
+    """Return the arms by decreasing truthfulness, with ties as equal."""
+    text, last = "", None
+    for arm in judge["order"]:
+        value = judge["arms"][arm]["truthfulness"]["value"]
+        text += f"{' = ' if value == last else ' > ' if text else ''}{arm}"
+        last = value
+    return text
+
+
+def _rate(rate: dict) -> str:
+    return "–" if rate["value"] is None else cell(rate)
+
+
 WINS = {
     "altered": "true biographies − half of the facts altered",
     "half": "true biographies − their first half",
