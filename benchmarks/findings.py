@@ -10,8 +10,10 @@
   (a seed: sample one answer at temperature 1, instead of the greedy one), `retrieved` (number of
   passages in the prompt);
 - the stages of runs whose policies are also evaluated;
-- baselines at inference time: the majority of `majority` samples of the initial policy or of the
-  arm `of`, or an abstention if there is no majority;
+- baselines at inference time, of the initial policy or of the arm `of`. Each has one of `majority`
+  (a number of samples: the majority answer, or an abstention if there is no majority), `best_of` (a
+  number of samples: the one with the most claims that the local verifier supports, by share) and
+  `cove = true` (the answer, revised by chain of verification);
 - the findings, stated before the runs.
 
 Runs and answers are stored below `--out` and not repeated. A killed command resumes. The results
@@ -32,12 +34,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from workbench.experiments.evaluate import MEASURED
-from workbench.experiments.inference import self_consistency
+from workbench.experiments.inference import best_of_n, cove, self_consistency, verifier_grade
 from workbench.experiments.queue import ROOT, queue_runs, train_queue
 from workbench.experiments.run import Run, plan_run
 from workbench.methods.bench import Bench
@@ -69,6 +72,7 @@ from benchmarks.reproduce import (  # noqa: E402
 )
 
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
+WAYS = ("majority", "best_of", "cove")  # baselines at inference time
 
 
 def answers_folder(asked: Mapping[str, Any], system: str | None, folder: Path) -> Path:
@@ -97,11 +101,18 @@ def graded(
         frozenset(asked.get("sections", ANSWER_SECTIONS)),
         gold_optional=True,
     )
-    longest, samples = asked.get("tokens", place.longest(questions)), asked.get("majority", 1)
+    longest = asked.get("tokens", place.longest(questions))
+    samples = asked.get("majority", asked.get("best_of", 1))
     how: dict[str, Any] = {"seed": asked.get("sampled", 0), "samples": samples}
     how |= {"greedy": samples == 1 and "sampled" not in asked}
-    rows = grade(generate(place.load(policy), questions, max_new_tokens=longest, **how))
-    if samples > 1:
+    write = partial(generate, place.load(policy), max_new_tokens=longest)
+    responses = write(questions, **how)
+    if asked.get("cove"):
+        responses = cove(partial(write, greedy=True), responses)
+    rows = grade(responses)
+    if "best_of" in asked:
+        rows = best_of_n(rows, verifier_grade(place))
+    elif samples > 1:
         rows = self_consistency(rows, grade)
     (folder / "rollouts.jsonl").unlink(missing_ok=True)
     with Store(folder) as store:
@@ -171,14 +182,15 @@ def answers_by_arm(
                 )
         for arm, baseline in study.get("inference", {}).items():
             if name in baseline["asked"]:
-                voted = {**asked, "majority": baseline["majority"]}
+                [way] = [way for way in WAYS if way in baseline]
+                changed = {**asked, way: baseline[way]}
                 of = baseline.get("of", START)
-                voters = [(policy, folder) for one, policy, folder in trained if one == of]
-                voters = [(begun, start)] if of == START else voters
-                if voters:  # else the arm is not run
+                answering = [(policy, folder) for one, policy, folder in trained if one == of]
+                answering = [(begun, start)] if of == START else answering
+                if answering:  # else the arm is not run
                     found.setdefault(arm, {})[name] = [
-                        answers(place, policy, voted, systems[of], folder)
-                        for policy, folder in voters
+                        answers(place, policy, changed, systems[of], folder)
+                        for policy, folder in answering
                     ]
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found

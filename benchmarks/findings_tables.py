@@ -141,6 +141,16 @@ ARMS = {
             ("citation_precision", "", "citation precision", "passages"),
         ),
     ),
+    "inference": (
+        "short",
+        (
+            *SHORT[1][:6],
+            ("factscore_on_subject", "", "FactScore, biographies", "biography"),
+            ("recall@6", "", "recall@6", "biography"),
+            ("f1@6", "", "F1@6", "biography"),
+            ("responded", "unknown", "answered, unknown people", "biography"),
+        ),
+    ),
     "forag": (
         "test",
         (

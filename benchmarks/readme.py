@@ -298,6 +298,7 @@ METHODS = (
     "klcf_sft",
     "klcf_table1",
     "comparison",
+    "inference",
 )
 # part -> (file of its results, function that writes it)
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {

@@ -67,6 +67,7 @@ class Study:
 
 STUDIES = (
     Study("comparison", "ours", "All methods on equal terms"),
+    Study("inference", "ours", "Baselines at inference time"),
     Study("rlfh", "RLFH", "RLFH"),
     Study("rlfh_sweep", "RLFH", "Weights, values of the released code, annotators: one seed"),
     Study("rlfh_real", "RLFH", "RLFH with a weak judge on a real language model"),

@@ -1,12 +1,21 @@
 """Arms of the findings study that need no training."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from benchmarks.findings import graded  # type: ignore[attr-defined]  # a folder has this name
+from benchmarks import findings
+from benchmarks.findings import (  # type: ignore[attr-defined]  # a folder has this name
+    answers_by_arm,
+    graded,
+)
+from workbench.experiments.inference import best_of_n, cove, verifier_grade
 from workbench.methods.bench import bench
+from workbench.metrics import outcome_of
 from workbench.policies.generate import generate
 from workbench.runs.store import iter_feedback
 from workbench.text import final_answer, is_abstention
@@ -39,6 +48,72 @@ def test_the_majority_arm_abstains_unless_half_of_the_samples_agree(tmp_path: Pa
     # both cases occur
     assert 0 < sum(max(own.values()) < SAMPLES / 2 for own in votes.values()) < len(rows)
     assert graded(place, "sft", asked, None, tmp_path) == folder  # read, not generated again
+
+
+@pytest.mark.slow
+def test_the_other_arms_without_training_choose_or_revise_answers(tmp_path: Path) -> None:
+    """`best_of`: the verifier chooses a sample. `cove`: the greedy answer is revised."""
+    place = bench("tiny")
+    asked = {"split": "validation", "kinds": ["numeric"], "tiers": ["half"]}
+    questions = [q for q in place.questions("validation", ["numeric"]) if q.meta["tier"] == "half"]
+
+    def write(asked: Any, **how: Any) -> Any:
+        return generate(place.load("sft"), asked, max_new_tokens=place.longest(questions), **how)
+
+    def rows(changed: Mapping[str, Any]) -> list[Any]:
+        return list(iter_feedback(graded(place, "sft", {**asked, **changed}, None, tmp_path)))
+
+    verify = verifier_grade(place)
+    chosen = best_of_n(verify(write(questions, samples=SAMPLES)), verify)
+    best = rows({"best_of": SAMPLES})
+    assert [one.response.id for one in best] == [one.response.id for one in chosen]
+    assert None not in map(outcome_of, best)  # graded by the bench, not by the verifier
+    revised = cove(lambda asked: write(asked, greedy=True), write(questions, greedy=True))
+    texts = [one.response.text for one in rows({"cove": True})]
+    assert texts == [one.text for one in revised]
+    assert texts != [one.response.text for one in rows({})]
+
+
+def test_each_arm_without_training_has_one_way(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The stored answers of `majority` depend on these settings, so they must not change."""
+    sets: list[tuple[str, Mapping[str, Any]]] = []
+
+    def answers(place: Any, policy: str, asked: Mapping[str, Any], *_: Any) -> list[Any]:
+        sets.append((policy, asked))
+        return []
+
+    monkeypatch.setattr(findings, "answers", answers)
+    monkeypatch.setattr(findings, "start_folder", lambda run, root: root)
+    run = SimpleNamespace(
+        bench=None,
+        entry=SimpleNamespace(name="a"),
+        config=SimpleNamespace(prompts=SimpleNamespace(system=None)),
+        identity={"policy": "sft"},
+        folder=tmp_path,
+    )
+    ways: dict[str, dict[str, Any]] = {
+        "majority": {"majority": 16},
+        "best_a": {"best_of": 4, "of": "a"},
+        "cove": {"cove": True},
+        "other": {"majority": 2, "of": "b"},  # an arm that is not run
+    }
+    inference = {arm: {**way, "asked": ["test"]} for arm, way in ways.items()}
+    study = {"asked": {"test": {"split": "test"}}, "inference": inference}
+    found = answers_by_arm([run], study, "test", tmp_path)
+    plain = {"split": "test"}
+    assert sets == [
+        ("sft", plain),
+        (str(tmp_path), plain),
+        ("sft", {**plain, "majority": 16}),
+        (str(tmp_path), {**plain, "best_of": 4}),
+        ("sft", {**plain, "cove": True}),
+    ]
+    assert list(found) == ["start", "a", "majority", "best_a", "cove"]
+    inference["cove"] = {"cove": True, "majority": 16, "asked": ["test"]}
+    with pytest.raises(ValueError, match="too many values"):
+        answers_by_arm([run], study, "test", tmp_path)
 
 
 def vote(text: str) -> str:

@@ -252,7 +252,7 @@ def test_findings_are_read_from_a_file_and_errors_are_named(tmp_path: Path) -> N
     "name",
     (
         "truthrl_real truthrl_gpu rlfh rlfh_sweep knowrl knowrl_dose knowrl_sweep forag klcf"
-        " klcf_sweep klcf_sft klcf_table1"
+        " klcf_sweep klcf_sft klcf_table1 truthrl comparison inference"
     ).split(),
 )
 def test_arms_of_our_findings_are_listed(name: str) -> None:
@@ -264,6 +264,9 @@ def test_arms_of_our_findings_are_listed(name: str) -> None:
     }
     asked = {set: {*one.get("arms", arms), START} for set, one in told["asked"].items()}
     assert all(arms >= one for one in asked.values())
+    for arm, baseline in told.get("inference", {}).items():
+        for name_of_set in baseline["asked"]:
+            asked[name_of_set].add(arm)
     contrasts = [c for finding in load_findings(folder / f"{name}.toml") for c in finding.contrasts]
     assert all({c.of, c.minus} <= asked[c.asked] for c in contrasts)
 
