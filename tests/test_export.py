@@ -21,7 +21,7 @@ from workbench.policies.load import load_policy
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     out = adapter_on(make_policy(tmp_path / "base"), tmp_path / "run")
     about = {"method": "truthrl", "bench": "small", "seed": 3}
-    config = {"prompts": {"system": "Be brief.\nBe right."}}
+    config = {"prompts": {"system": "Be brief.\nBe right.", "retrieved": 2}}
     write_json(out / "config.json", {**about, "config": config})
     capsys.readouterr()  # progress bars
     return out
@@ -79,6 +79,7 @@ def test_a_checkpoint_is_verified_on_loading_except_for_its_card(run: Path, tmp_
     card = tmp_path / "merged" / "README.md"
     out_text = card.read_text()
     assert "by `truthrl` on the bench `small`, seed 3" in out_text
+    assert "Retrieved passages before the question in each training prompt: 2.\n" in out_text
     assert "> Be brief.\n> Be right.\n" in out_text and str(tmp_path) not in out_text
     card.write_text("ours")
     load_policy(tmp_path / "merged", device="cpu")

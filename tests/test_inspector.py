@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import examples, refusal, write_json
+from tests.helpers.adapters import adapter_on
 from tests.helpers.errors import raises_error
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
@@ -21,7 +22,7 @@ from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
 from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
-from workbench.methods.bench import bench
+from workbench.methods.bench import TINY_POLICY, bench
 from workbench.runs.store import Store, append_feedback, iter_feedback
 from workbench.types import Failure, Feedback, Passage, Verdict
 from workbench.util.failures import unparsed
@@ -127,14 +128,22 @@ def test_retrieved_evidence_is_shown_with_its_text(tmp_path):
     row = replace(row, verdicts=(cited, *(v for v in row.verdicts if v.target != "claim:1")))
     with Store(tmp_path / "run") as store:
         store.append([replace(row, passages=(Passage("wiki:7", "Tarven", text),))])
-    [claim] = [
-        claim
-        for claim in open_row(Runs(tmp_path), "run", "tarven/1/0").data()["claims"]
-        if claim["id"] == 1
-    ]
-    assert claim["evidence"][0]["title"] == "Tarven"
-    assert "".join(piece for piece, _ in claim["evidence"][0]["parts"]) == text
-    assert claim["evidence"][1]["title"] == "passage gone"
+    shown = open_row(Runs(tmp_path), "run", "tarven/1/0").data()
+    first, second = next(claim["evidence"] for claim in shown["claims"] if claim["id"] == 1)
+    assert first["title"] == "Tarven" and second["title"] == "passage gone"
+    assert "".join(piece for piece, _ in first["parts"]) == text
+    assert [title for title, _ in shown["passages"]] == ["Tarven bridge", "Osk tunnel"]
+
+
+@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
+def test_a_question_is_asked_with_the_prompts_of_the_policys_training(tmp_path):
+    run = adapter_on(TINY_POLICY / "sft", record(tmp_path / "run"))
+    trained = {"bench": "tiny", "policy": "sft"}
+    prompts = {"system": "Be brief.", "retrieved": 2}
+    write_json(run / "config.json", {**trained, "config": {"prompts": prompts}})
+    [row] = answers_of(Runs(tmp_path), "run", "What is the birthplace of Bakun Stopunos?", 1, 0.0)
+    asked = row.response.question
+    assert (asked.system, len(asked.passages), asked.answers[0]) == ("Be brief.", 2, "Manuro")
 
 
 @pytest.mark.parametrize(

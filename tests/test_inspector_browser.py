@@ -35,6 +35,10 @@ def test_inspect_shows_tokens_claims_and_channels(page, shots):
         "<think>Both cross the river Osk."
     )
     assert big(page) == "+1.66"
+    passages = page.locator("#inspect-view .tv-passages p")
+    assert not passages.nth(1).is_visible()
+    page.locator("#inspect-view .tv-passages summary").click()
+    assert passages.nth(1).inner_text().startswith("[2] Osk tunnel The Osk tunnel, opened")
     assert "tv-neg" in token(page, "green").get_attribute("class") and "tv-pos" in token(
         page, "1934"
     ).get_attribute("class")

@@ -34,7 +34,7 @@ library_name: transformers{public}
 
 # {name}, trained for factuality
 
-A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
+A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{prompt}
 """
 
 
@@ -127,7 +127,7 @@ def export(
 
 
 def card(adapter: Path, base: str, dtype: str) -> str:
-    """Return the text of an export's README, with the method and system prompt of the training."""
+    """Return the text of an export's README, with the method and the prompts of its training."""
     run = read_json(adapter.parent / "config.json") or {}
     start = str(run.get("policy") or base)  # the policy before earlier stages
     name = Path(start).name if Path(start).is_dir() else start
@@ -137,9 +137,12 @@ def card(adapter: Path, base: str, dtype: str) -> str:
         how = f" Trained by {about}."
     prompts = (run.get("config") or {}).get("prompts") or {}
     quoted = str(prompts.get("system") or "").replace("\n", "\n> ")
-    system = f"\n\nSystem prompt in training:\n\n> {quoted}" if quoted else ""
+    prompt = f"\n\nSystem prompt in training:\n\n> {quoted}" if quoted else ""
+    if count := prompts.get("retrieved"):
+        retrieved = f"Retrieved passages before the question in each training prompt: {count}."
+        prompt = f"\n\n{retrieved}{prompt}"
     public = "" if Path(base).is_dir() else f"\nbase_model: {base}"
-    return CARD.format(public=public, name=name, dtype=dtype, how=how, system=system)
+    return CARD.format(public=public, name=name, dtype=dtype, how=how, prompt=prompt)
 
 
 def check_repository(repository: str, private: bool, *, create: bool = False) -> None:

@@ -181,8 +181,7 @@ def step_row(
     place = start + step
     try:
         count = runs.rows(name).total if name else 0
-        same_run = name and isinstance(origin, dict) and origin.get("run") == name
-        if name and origin and same_run and 1 <= start <= count:
+        if name and isinstance(origin, dict) and origin.get("run") == name and 1 <= start <= count:
             query = query_of(origin.get("query") or {})
             next_row = neighbour(runs, name, query, start - 1, step)
             if next_row is None:
@@ -229,7 +228,5 @@ def export_page(request: JsonObject) -> JsonObject:
     Args:
         request: "key" of the response, and "method", the method whose rewards are shown first.
     """
-    opened = recall(str(request["key"]))
-    method = request.get("method")
-    method = method if method in opened.feedback.rewards else None
-    return {"html": page(replace(opened, method=method).data())}
+    opened = replace(recall(str(request["key"])), method=request.get("method"))
+    return {"html": page(opened.data())}  # an unknown method selects the first one

@@ -2,12 +2,14 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from workbench.experiments.answering import Sources, answer_from, closed_world, stored
 from workbench.experiments.answering.sources import question_text
+from workbench.experiments.evaluate import as_in_training
 from workbench.inspector.inspect_tab import InspectTab, shown_or_error
 from workbench.inspector.listing import listed_row
 from workbench.inspector.opened import Opened, open_feedback
@@ -23,8 +25,6 @@ from workbench.retrieval.index import ROOT
 from workbench.runs.store import leads_out
 from workbench.types import TWO_FACETS, Feedback, JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.threads import use_threads
-from workbench.verdicts.checks import world_checks
-from workbench.world import load_world
 
 if TYPE_CHECKING:
     from gradio import EventData, Tabs
@@ -38,7 +38,8 @@ NEW_TOKENS = 96
 VERIFIED = ("fact", "outcome", "checklist", "reasoning")  # the checks of a sampled answer
 TO_ASK = (
     "Write a question, or draw one about the closed world that the tiny policy was trained on, and"
-    " press Ask: the answers are listed here with their rewards by every method. Answer with"
+    " press Ask: the answers are listed here with their rewards by every method. The prompt has the"
+    " system prompt and the number of retrieved passages of the policy's training. Answer with"
     " sources searches passages first, and shows the sources of every sentence. The first answer"
     " takes some seconds, because the policy is loaded."
 )
@@ -223,23 +224,25 @@ def answers_of(
     """Sample `count` answers of a policy and judge them by the closed world's facts.
 
     Return the answers with the rewards of every method with its default config. Temperature 0 gives
-    one greedy answer. `open_answer` can open the returned answers later.
+    one greedy answer. The prompt has the system prompt and the number of retrieved passages of the
+    policy's training. `open_answer` can open the returned answers later.
 
     Raises:
         WorkbenchError: `text` is empty, or there is no such policy.
     """
     if not text or not text.strip():
         raise WorkbenchError("there is no question: write one, or draw one of the closed world")
-    name = _policy_path(runs, policy)
-    checks = world_checks(load_world())
+    name, tiny = _policy_path(runs, policy), bench("tiny")
+    checks = tiny.checks
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
+    prompted = as_in_training(replace(tiny, questions=lambda: [question]), name).questions()
     sampling: JsonObject = (
         {"samples": count, "temperature": temperature} if temperature else {"greedy": True}
     )
     with _lock, use_threads(2):
         responses = generate(
-            _load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling
+            _load(name), prompted, max_new_tokens=NEW_TOKENS, logprobs=True, **sampling
         )
     verify = [check for need, check in checks.verify.items() if need in VERIFIED]
     rows = tuple(grade(verify, {}, checks.extract)(responses))

@@ -1,6 +1,7 @@
 // The pieces of the view that are rebuilt on every change: head, toolbar, legend, notes, payment, checks.
 
-function viewHead({data}) {
+function viewHead(state) {
+  const {data} = state;
   const count = `${data.tokens.length} ${data.tokens.length === 1 ? "token" : "tokens"}`;
   const step = data.step === null ? null : `step ${data.step}`;
   const logged = Object.entries(data.logged || {}).map(([name, value]) => `${loggedOf(name)} ${value === null ? "n/a" : number(value)}`);
@@ -8,9 +9,21 @@ function viewHead({data}) {
   return [
     h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)"),
     data.answers.length ? h("p", {class: "tv-gold"}, small("Gold answer "), data.answers.join(" · ")) : null,
+    passageList(state),
     h("p", {class: "tv-small tv-facts"}, data.name ? span("tv-tag", data.name) : null, facts.join("  ·  ")),
     data.error ? failed("Failed", data.error) : null,
   ].filter(Boolean);
+}
+
+// The question's passages, closed until the user opens them; they then stay open for other responses. In the prompt of a sampled
+// response, they are before the question, with numbers if there are several. Views stored by older versions have no passages.
+function passageList(state) {
+  const {passages = [], source} = state.data, count = passages.length;
+  if (!count) return null;
+  const passage = ([title, text], index) => h("p", {dir: "auto"}, h("b", {}, count > 1 ? `[${index + 1}] ` : "", title), " ", text);
+  const more = {class: "tv-passages", open: state.passages, ontoggle: (event) => (state.passages = event.target.open)};
+  const words = `${count} ${count === 1 ? "passage" : "passages"} ${source === "sampled" ? "in the prompt" : "of the question"}`;
+  return h("details", more, h("summary", {}, words), passages.map(passage));
 }
 
 function compactHead({data, method}) {

@@ -65,9 +65,10 @@ def payload(
 ) -> JsonObject:
     """Return the data that the token view draws, as an object for JSON.
 
-    Among its keys are "text", "tokens" (their spans), "claims" with verdicts, "checks" (the other
-    verdicts), "methods" (method -> reward), "channels" (numbers for each token, such as log
-    probabilities) and "key" (a digest of name, id and text). Positions are in Unicode code points.
+    Among its keys are "passages" (the [title, text] of each passage of the question), "text",
+    "tokens" (their spans), "claims" with verdicts, "checks" (the other verdicts), "methods"
+    (method -> reward), "channels" (numbers for each token, such as log probabilities) and "key" (a
+    digest of name, id and text). Positions are in Unicode code points.
 
     Args:
         feedback: the response with its claims, verdicts and rewards.
@@ -88,6 +89,7 @@ def payload(
         "step": response.step,
         "question": response.question.text,
         "answers": response.question.answers,
+        "passages": [[one.title or one.id, one.text] for one in response.question.passages],
         "text": encodable(response.text),
         "finish": response.finish,
         "source": response.source,

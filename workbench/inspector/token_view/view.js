@@ -3,7 +3,7 @@
 const PARTS = ["head", "bar", "legend", "notes", "checks", "pay", "claims"];
 
 function tokenView(root, options = {}) {
-  const state = {data: null, method: null, channel: "reward", estimator: "group", claim: null, token: null, show: "", order: ""};
+  const state = {data: null, method: null, channel: "reward", estimator: "group", claim: null, token: null, show: "", order: "", passages: false};
   const text = h("div", {class: "tv-text", role: "listbox", tabindex: "0", "aria-label": "the answer, token by token", dir: "auto"});
   const tip = h("div", {class: "tv-tip", role: "tooltip", id: `tv-tip-${(tokenView.count = (tokenView.count || 0) + 1)}`, hidden: true});
   const parts = Object.fromEntries(PARTS.map((name) => [name, div(`tv-${name}`)]));
