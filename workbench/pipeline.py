@@ -102,14 +102,14 @@ def assemble(
     are extracted only if a check needs them.
 
     Args:
-        checks: the functions of the judge.
-        needed: names of the checks to run, such as "fact" and "outcome". The name "single_pass"
-            selects an extractor that also labels the claims.
+        checks: the judge: its claim extractors, and its checks by name.
+        needed: names of the checks to run, such as "fact" and "outcome". The name "single_pass" is
+            not a check: it selects an extractor that also labels the claims.
         rewards: name of the method -> reward function.
         sections: sections ("think", "answer", "body") whose claims are checked; other claims are
             dropped.
-        gold_optional: whether the check "outcome" skips questions without gold answers. If it does
-            not, these questions get a verdict with an `error`.
+        gold_optional: what the check "outcome" does for a question without gold answers. True: it
+            gives no verdict. False: it gives a verdict with an `error`.
 
     Raises:
         WorkbenchError: the judge does not have one of the checks.

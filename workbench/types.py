@@ -99,7 +99,7 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Why extraction, a check or a reward failed for a response. Rewards that need it are None."""
+    """Why extraction, a check or a reward failed; rewards that need the failed part are None."""
 
     stage: str  # "extract", "verify", "judge", "reward", …
     kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
@@ -130,7 +130,7 @@ class Question:
     Attributes:
         answers: accepted forms of the gold answer; for kind "list", its items; () if unknown.
         title: subject of the question, such as a page's title; ";" separates several subjects.
-        passages: evidence for checking claims; `messages` also puts them into the prompt.
+        passages: evidence for checking claims; they are also part of the prompt.
         checklist: statements that a good answer contains (KLCF).
         kind: such as "single", "list", "yes_no" or "long_form".
         system: system prompt, for example an instruction to think first.
@@ -256,8 +256,8 @@ class Verdict:
 class Event:
     """A part of a reward, and the position in the response to which it is assigned.
 
-    If `start` is None, `value` is the reward of one token, which contains the character before
-    `end`. Otherwise `value` is divided equally among the tokens from `start` to `end`.
+    If `start` is None, `value` goes to one token: the token with the character before `end`.
+    Otherwise `value` is divided equally among the tokens from `start` to `end`.
     """
 
     part: str  # name of the reward's term, such as "truth"
@@ -355,7 +355,7 @@ class Feedback:
         sentences: the span of each sentence in the response's text.
         rewards: method's name -> reward. A trainer's logged rewards are "trl:NAME", "verl:NAME".
         error: why claims could not be extracted; None if extraction did not fail.
-        passages: search results of the checks. They are in passages.jsonl; `from_row` sets ().
+        passages: search results of the checks; () after `from_row`: they are in passages.jsonl.
     """
 
     response: Response
@@ -370,7 +370,7 @@ class Feedback:
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
         """Return the first verdict on a target, such as "claim:0"; None if there is no verdict.
 
-        `aspect` is the kind of check, such as "fact" (a key of `ASPECTS`); None: any kind.
+        `aspect` selects the kind of check, such as "fact" (see `ASPECTS`); None selects any kind.
         """
         verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
         return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
@@ -478,12 +478,12 @@ class Checks:
 
     Attributes:
         extract: finds the claims of responses.
-        verify: the checks by name: "fact", "outcome", "reasoning", "checklist" (is an item in the
-            response?), "claim_checklist" (is a claim in the checklist?), "out_of_knowledge" (does
-            the policy lack the answer?); from reward models: "truth" (is a claim true?),
-            "factuality" (of a segment or response) and "general" (how good is the response?).
+        verify: name -> check, for some of these: "fact" (of claims), "outcome" (of final answers),
+            "reasoning", "checklist" (its items in the response), "claim_checklist" (claims in the
+            checklist), "out_of_knowledge" (can the policy know the answer?). Reward models add
+            "truth" (of claims), "factuality" (of segments or responses) and "general" (quality).
         single_pass: finds and labels claims in one call; None if the judge cannot do this.
-        recognise: adds the judge's data, such as gold answers, to a question; None if it has none.
+        recognise: adds reference data, such as gold answers, to a question; None: no such data.
         write: writes answers with an outline (FoRAG) from passages; None if the judge cannot.
     """
 

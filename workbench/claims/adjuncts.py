@@ -5,8 +5,8 @@ The rule-based extractor (`workbench.claims.rules`) uses this module.
 * An adjunct is a phrase of time, place or manner after the verb, such as "in Osk".
 * An introduction is the phrase before the subject, such as "In 1998".
 
-An adjunct may modify the adjunct before it, as in "at a school in Osk". Therefore only dates are
-separated from the adjuncts before them (see `spread`).
+An adjunct may modify the adjunct before it, as in "at a school in Osk". Therefore a claim with the
+later adjunct also has the earlier one. Only a date may be without it (see `spread`).
 """
 
 import re
@@ -180,14 +180,14 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
 
     For "won the Nobel Prize in Physics at Osk in 1911", the texts are:
 
-    * the core: "the Nobel Prize", unless it says little, like "the prize"
+    * the core: "the Nobel Prize" (a core that says little, such as "the prize", is left out)
     * the core with the first adjunct: "the Nobel Prize in Physics"
     * the core with all adjuncts except the date: "the Nobel Prize in Physics at Osk"
     * the whole text
 
     If the verb names an event that happens once, place and time are separated: for "founded", "in
     Osk in 1950" → ["in Osk", "in 1950"]. A text with a count ("three starts in 1993") is returned
-    whole.
+    whole, because the count may be true only with the date.
 
     Args:
         verb: the verb before the text.
@@ -254,8 +254,9 @@ def is_world(lead: str) -> bool:
 def led(claim: str, subject: str, lead: str) -> str:
     """Add the introduction of a sentence to one of its claims, and return the claim.
 
-    The introduction usually goes to the end: "Ana won in 1998". If the claim has another clause,
-    the introduction follows the subject. An introduction with "it" or "they" goes to the front.
+    The introduction usually goes to the end: "Ana won in 1998". If the claim has a second clause,
+    the introduction follows the subject: "Ana, in 1998, said that …". An introduction with "it" or
+    "they" goes to the front.
 
     Args:
         claim: the claim.

@@ -59,7 +59,7 @@ def is_verb(words: list[str], i: int) -> bool:
 
     A finite verb is in the list of verbs, or is a regular past form in "-ed". The result is False
     for a noun ("the shows"). It is also False for a participle that modifies a noun ("the fee
-    charged by banks", "and respected man").
+    charged by banks", "a kind and respected man").
     """
     word, after = words[i], word_at(words, i + 1)
     previous = words[i - 1] if i else ""

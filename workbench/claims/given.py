@@ -17,9 +17,8 @@ def given_or(extract: Extract, *, labels: bool = False) -> Extract:
 
     Args:
         extract: the extractor for responses without given claims.
-        labels: whether `extract` also labels the claims (RLFH's single-pass mode). Given claims
-            have no labels. If True, `Claims.error` is therefore set for a response with given
-            claims.
+        labels: True if `extract` also labels the claims (RLFH's single-pass mode). Given claims
+            have no labels, so a response with given claims then gets a `Claims.error`.
     """
     place = (lambda _: Claims(error=_UNLABELLED)) if labels else _placed
 

@@ -34,7 +34,7 @@ class Part:
             * "main" (the first part), "clause" (a later one): the subject is in the part itself.
             * "same" ("and won …"), "ing" (", becoming …"): the subject of the sentence.
             * "who", "which", "where": the noun phrase before this relative clause.
-            * "more": the subject of the relative clause before this part.
+            * "more" ("who sang and won …"): the subject of the relative clause before this part.
         text: the part without the conjunction or relative pronoun at its beginning.
         link: the words that begin a relative clause, such as ", who"; "" for other kinds.
     """

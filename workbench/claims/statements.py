@@ -79,11 +79,11 @@ _AMOUNT = re.compile(  # amounts of praise: "100%", "10/10", "3 independent sour
 
 @lru_cache(4096)
 def vouches(sentence: str) -> bool:
-    """Return whether a sentence only asserts that the text is true: "[VERIFIED]".
+    """Return whether a sentence only asserts that the answer is true: "[VERIFIED]".
 
     All words of such a sentence are in fixed lists, such as "proven" *(ours)*. A sentence with any
-    other word states something. Known error: the result for "It is accurate." is True, even if "it"
-    is a clock.
+    other word states something. Known error: the result for "It is accurate." is True, even if the
+    sentence is about a clock.
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
@@ -105,9 +105,9 @@ def vouches(sentence: str) -> bool:
 def makes_claims(sentence: str) -> bool:
     """Whether a sentence states a fact.
 
-    False for questions, requests, abstentions, "invalid question", opinions and remarks on the
-    answer. True for "I think he was born in Bonn", a hedged claim. Opinions are recognised by their
-    usual words in English and a few in other languages *(ours)*.
+    False for questions, requests, abstentions, opinions, remarks on the answer, and statements that
+    the question is invalid. True for "I think he was born in Bonn", a hedged claim. Opinions are
+    recognised by their usual words in English and a few other languages *(ours)*.
     """
     text = plain(sentence.replace("’", "'")).strip(" >\"'“”")
     return any(map(str.isalpha, text)) and not (

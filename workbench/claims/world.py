@@ -34,14 +34,14 @@ def world(world: World) -> Extract:
 
     * Each stated fact becomes one claim, written as an English sentence.
     * A value that answers the question becomes a claim: "Vetra." → "Ana Bo was born in Vetra."
-    * Questions, refusals, "invalid question", praise of the answer and other short answers ("yes")
-      yield no claims.
+    * Questions, refusals, statements that the question is invalid, praise of the answer and other
+      short answers ("yes") yield no claims.
     * Citations ("[2]") are ignored.
 
     A sentence that cannot be parsed becomes a claim in its own words *(ours)*. The extractor also
     adds the verdict on this claim: "wrong" if its subject or object does not exist, else "vague".
-    If the response is not about this world, the extractor adds no verdict. The later check of the
-    claim then returns a verdict with an error.
+    It adds no verdict if the question names no entity of the world and no fact could be parsed. The
+    judge of the closed world then adds a verdict with an error.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -54,7 +54,7 @@ def topic_of(parser: Parser, question: Question) -> str | None:
     """Return the entity that a question is about; None if it names no entity of the world.
 
     This is the entity that the question's title names. If the title names none, it is the first
-    entity that the question's text names.
+    entity that the question's text names. `parser` has the names of the world's entities.
     """
     title = next(iter(question.titles), "")
     if title.casefold() in parser.names:

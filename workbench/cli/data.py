@@ -83,8 +83,9 @@ def data_show(
 ) -> None:
     """Show the number of questions by kind, and the first questions, of a data set or file.
 
-    Without a name, the known data sets are listed. With --store and --out, the questions are
-    written to a file instead. Questions without passages then get passages from an index.
+    Without a name, the known data sets are listed. With both --store and --out, the questions are
+    written to the file --out instead, and questions without passages get passages from the index
+    --store.
     """
     if (store is None) != (out is None) or (store is not None and source is None):
         raise WorkbenchError(

@@ -83,8 +83,8 @@ class Commands(TyperGroup):
 class Root(Commands):
     """The group of all commands, whose help lists them by task.
 
-    A command whose module is not loaded is listed with its help from `TASKS`. So the list of
-    commands is printed without loading their modules.
+    The list can be printed without loading the modules of the commands, because the table `TASKS`
+    has a help text for each command.
     """
 
     def __init__(self, commands: Mapping[str, TyperCommand], **settings: Any) -> None:
@@ -273,7 +273,7 @@ def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
     """Parse the value of `--map`: "response=output,id=key" → {"response": "output", "id": "key"}.
 
     Raises:
-        WorkbenchError: a field is not in `fields`, or no column follows a field.
+        WorkbenchError: a field is not among the allowed `fields`, or has no column.
     """
     pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
     columns = {name.strip(): column.strip() for name, _, column in pairs}

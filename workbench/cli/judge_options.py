@@ -87,8 +87,8 @@ OPTIONS: dict[str, Any] = {
 def judge_options(store: bool = True, local: bool = False) -> Callable[[Command], Command]:
     """Return a decorator that adds options such as `--judge` and `--judge-model` to a command.
 
-    The decorated function must have a parameter `judge`. It gets the judge that the user names by
-    the options, or None if the user names no judge.
+    The decorated function must have a parameter `judge`. Its value is the judge that the options
+    name, or None without these options.
 
     Args:
         store: whether to add `--store`, an index with evidence for questions without passages.

@@ -197,7 +197,7 @@ def metrics_with_values(tables: Iterable[JsonMapping]) -> list[str]:
     the claim metrics that have one, such as "factscore".
 
     Args:
-        tables: name of a metric -> its cell, a mapping with the key "value".
+        tables: mappings from the name of a metric to its cell, a mapping with the key "value".
     """
     present = {name for table in tables for name in known_metrics(table)}
     of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")

@@ -144,11 +144,10 @@ def centred(responses: Sequence[Rewarded]) -> Advantages:
 def process(responses: Sequence[Rewarded]) -> Advantages:
     """Estimate advantages by GRPO's process supervision (arXiv 2402.03300, §4.1.3).
 
-    An event is a token to which a part of the reward is assigned; its value is the token's reward.
-    The last token of every response with a reward is an event too *(ours)*. The events of a group
-    are normalised together: (value − mean) / (std + 1e-4). A token's advantage is the sum of the
-    normalised events from this token on. With n events in the group, no normalised event exceeds
-    √n.
+    The steps of a response are its rewarded tokens (`Rewarded.rewarded_tokens`) and its last token
+    *(ours)*. The rewards of all n steps of the group are normalised together: (reward − mean) /
+    (std + 1e-4). A token's advantage is the sum of the normalised rewards of the steps from this
+    token on. No normalised reward exceeds √n. Responses without a reward have no steps.
     """
     # without the last tokens, the only event of a group would equal the mean and give no signal
     events = [
@@ -192,7 +191,8 @@ def whiten(groups: Sequence[Sequence[Rewarded]]) -> list[Advantages]:
 
     The return-to-go of a token is the sum of the rewards from this token to the end. It is
     normalised to mean 0 and standard deviation 1 over all n tokens of the batch. Responses without
-    a reward do not count. No advantage exceeds √n. RLFH's code also whitens advantages *(code)*.
+    a reward do not count. No advantage exceeds √n. RLFH's code normalises its advantages like
+    this *(code)*.
     """
     returns = [[_to_go(r.rewards or ())[: r.length] for r in responses] for responses in groups]
     mean, std = _moments([value for of_group in returns for values in of_group for value in values])

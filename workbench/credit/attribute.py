@@ -39,11 +39,11 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
 
     "born in Paris" and "She was born in 1900 in Paris." → (8, 29, 1.0)
 
-    The part contains the longest common subsequence of characters of both texts. Of all such parts,
-    those that end first are preferred, and of these the shortest. The part is then extended to the
-    start of its first word *(ours)*. Final punctuation of the claim is ignored. The coverage is the
-    share of the claim's words that occur in the sentence in the same order, from 0 to 1. Returns
-    None if no character matches.
+    Start and end are positions in `sentence`. The part contains a longest common subsequence of
+    characters of both texts. It is the part that ends first; of several, the shortest. It is then
+    extended to the start of its first word *(ours)*. Final punctuation of the claim is ignored. The
+    coverage is the share of the claim's words that occur in the sentence in the same order, from 0
+    to 1. Returns None if no character matches.
     """
     from rapidfuzz.distance import LCSseq
 
@@ -252,9 +252,9 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
 
     Args:
         offsets: the span of each token's characters.
-        start: position of the first character; None: return only the token with the last character
-            before `end`.
-        end: position after the last character; None: the end of the response. The last token is
+        start: position of the first character. None returns a single token: the one with the last
+            character before `end`.
+        end: position after the last character; None for the end of the response. The last token is
             then returned too, even if it is a special token without characters.
     """
     last = len(offsets) - 1

@@ -26,8 +26,9 @@ def with_token_stats(response: Response, row: int, **tensors_BT: Tensor | None) 
 
     Args:
         row: index of the response in the tensors.
-        tensors_BT: a (B, T) tensor for each field of `Response` to set; None leaves the field
-            unchanged. Entries after the response's last token are dropped.
+        tensors_BT: keyword arguments FIELD=TENSOR, for fields of `Response` such as `logprobs` and
+            their (B, T) tensors. None leaves a field unchanged. Entries after the response's last
+            token are dropped.
     """
     count = len(response.token_ids)
     fields: dict[str, Any] = {
@@ -92,7 +93,7 @@ def without(
 
     Args:
         rows: indices of the responses to leave out.
-        batch: TRL's inputs of the loss, by name.
+        batch: TRL's inputs of the loss, such as "completion_mask", by name.
         accelerator: adds up the number of tokens over all processes.
     """
     mask_BT = batch["completion_mask"].clone()
@@ -132,15 +133,16 @@ def ratio_of(logprobs_BT: Tensor, old_logprobs_BT: Tensor) -> Tensor:
 
 
 def loss_stats(batch: Mapping[str, Tensor], logprobs_BT: Tensor | None) -> dict[str, Tensor | None]:
-    """Return the inputs of TRL's loss as (B, T) tensors, by the field of `Response` to set.
+    """Return the inputs of TRL's loss as (B, T) tensors, by name.
 
-    The keys are "advantages", "logprobs" (at sampling), "ref_logprobs" (under the reference policy)
-    and "ratios" (current probability / probability at sampling). A missing tensor is None.
+    The names are fields of `Response`: "advantages", "logprobs" (at sampling), "ref_logprobs"
+    (under the reference policy) and "ratios" (current probability / probability at sampling). A
+    missing tensor is None.
 
     Args:
         batch: TRL's inputs of the loss, by name.
-        logprobs_BT: log-probabilities under the current policy; they replace missing ones from
-            sampling. If None, "ratios" is None.
+        logprobs_BT: log-probabilities under the current policy. They are also used as "logprobs" if
+            `batch` has no log-probabilities at sampling. If None, "ratios" is None.
     """
     advantages_BT, old_BT = batch["advantages"], batch.get("old_per_token_logps")
     # an advantage of a whole response, (B,), is recorded for each of its tokens
@@ -156,11 +158,12 @@ def loss_stats(batch: Mapping[str, Tensor], logprobs_BT: Tensor | None) -> dict[
 
 
 def whole_responses(logprobs_BT: Tensor, old_logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """Return "old" log-probabilities, (B, T), that give all tokens of a response the same ratio.
+    """Return "old" log-probabilities, (B, T), that turn token ratios into response ratios.
 
-    A token-level loss computes the ratio exp(new − old) of each token. If `old` is the returned
-    tensor, this is the ratio of the whole response: exp(Σ (new − old)), summed over the response's
-    unmasked tokens. Gradients are those of the whole response's ratio.
+    A token-level loss computes a ratio exp(new − old) for each token. With the returned tensor as
+    "old", the ratio of each token is that of its whole response, and so is the ratio's gradient.
+    The ratio of a response is exp(Σ (`logprobs_BT` − `old_logprobs_BT`)), summed over its unmasked
+    tokens.
 
     The ratio is clamped between e⁻²⁰ and e²⁰ *(ours)*. Outside these bounds its gradient is 0.
     PPO's clipping does not limit the ratio for negative advantages, so the loss needs another

@@ -62,7 +62,7 @@ def prefill(tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int] = ()) 
 
     Args:
         prompt_ids: token ids of a prompt. If they do not end with the template's generation prompt,
-            the result is "". By default, a prompt that the template made is assumed.
+            the result is "". Without ids, the prompt is assumed to end with it.
     """
     added, left_open = _generation_prompt(
         tokenizer, str(getattr(tokenizer, "chat_template", None) or "")

@@ -107,9 +107,9 @@ def column(row: JsonMapping, name: str) -> object:
 def cells(row: JsonMapping, columns: Mapping[str, str]) -> JsonObject:
     """Return a row of a table as an object {field: value}, without its empty cells.
 
-    An empty "response" is kept, because a response may be empty. In fields such as "claims"
-    (`STRUCTURED`), a list or object that is stored as text is parsed. In "schema", "sample" and
-    "step", digits become an int.
+    An empty "response" is kept, because a response may be empty. Lists and objects that are stored
+    as text are parsed in the fields of `STRUCTURED`, such as "claims". In the fields "schema",
+    "sample" and "step", a text of digits becomes an int.
 
     Args:
         columns: name of a field -> name of its column, such as `{"response": "output"}`. Columns
@@ -185,7 +185,7 @@ def passages(value: object) -> tuple[Passage, ...]:
 
 
 def question_of(record: JsonMapping, identity: str, text: object) -> Question:
-    """Convert a row whose fields are named like those of `Question` to a question.
+    """Convert a row with the field names of `Question` to a question.
 
     The answers "true" and "false" become "yes" and "no", unless the question contains "true" or
     "false".
@@ -251,7 +251,7 @@ def short_question(
         answers: accepted forms of the answer; for the kind "list", the items of the list.
         identity: the question's id; None or "" if the data set has no ids.
         materials: the question's passages.
-        kind: such as "numeric"; "" for "yes_no" if each answer is yes or no, else for "single".
+        kind: such as "numeric". "" becomes "yes_no" if each answer is yes or no, else "single".
         answerable: whether the question has an answer; None if unknown. It is stored in `meta`. If
             False, the answers are dropped and the kind is "unanswerable".
         meta: other entries of `meta`; entries with the value None are dropped.

@@ -37,7 +37,7 @@ class Check:
     Attributes:
         found: what the check found, such as a version.
         remedy: what the user can do; "" if the status is "ok".
-        path: "cpu" if every use of the library has this requirement, "gpu" if only use on a GPU.
+        path: "gpu" if only use on a GPU has this requirement; "cpu" if every use has it.
     """
 
     name: str

@@ -146,10 +146,10 @@ def evaluate_policy(
 
 
 def as_in_training(bench: Bench, policy: str) -> Bench:
-    """Return the bench with the prompts with which a run's policy was trained.
+    """Return the bench with the prompts of a policy's training.
 
-    Return the bench itself if these were the bench's own prompts, or if the policy does not belong
-    to a run.
+    These are the prompts in the config of the run that trained the policy. Return the bench itself
+    if the policy does not belong to a run, or was trained with the bench's own prompts.
     """
     prompts = (training_config(bench.path(policy)) or {}).get("prompts")
     prompts = prompts if isinstance(prompts, Mapping) else {}

@@ -169,9 +169,9 @@ def check_one_process() -> None:
 
 
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
-    """Return the bench, with the policy from which the method's training starts.
+    """Return the bench with the method's initial checkpoint as its policy.
 
-    This is the method's initial checkpoint, unless the user named another policy.
+    If the user named another policy, return the bench unchanged.
     """
     return (
         bench.with_policy(method.training(config).start)
@@ -186,8 +186,8 @@ def max_failed(method: Method, config: MethodConfig) -> float:
     The first of these values that exists is returned:
 
     1. the trainer's setting `sampling.max_failed`;
-    2. the largest value of the other settings named `max_failed`, without settings that have no
-       effect in this config;
+    2. the largest value of all other settings named `max_failed` that have an effect in this
+       config;
     3. the default 0.2 (`MAX_FAILED`).
     """
     training = method.training(config)

@@ -46,6 +46,10 @@ def start_live(entry: Entry, out: Path) -> "Live":
     The process ends when this kernel ends. If `out` has an unfinished run, the same call continues
     it. A finished run is only shown. The training's output goes to `out/log.txt`.
 
+    Args:
+        entry: the method, bench and other arguments of the training.
+        out: folder of the run.
+
     Raises:
         WorkbenchError: an argument is invalid, or another process uses `out`. Nothing is started.
     """
@@ -66,7 +70,7 @@ class Live:
     Attributes:
         training: the process that this view started; None if a command or queue trains the run.
         bench: the questions, policy and judge of the run; None if `training` is None.
-        figure: the latest figure, which a saved notebook contains.
+        figure: a figure of the curves. A saved notebook contains it.
         chart: a widget with the same curves, shown until the run is over.
         status: a widget with a line of text, such as "ternary: step 20 of 48, running".
         button: a widget that stops the training.

@@ -55,14 +55,14 @@ class Training:
 
 
 def read_training(path: str, part: Any, prompt: int, shape: Shape, size: int) -> Training:
-    """Check a trainer's config, and convert it to a `Training`.
+    """Check a trainer's config; return the numbers that determine its memory and hours.
 
     Args:
         path: full name of the config, such as "truthrl.grpo".
         part: the config, such as a `GRPO`.
-        prompt: number of tokens of a prompt.
+        prompt: tokens per prompt.
         shape: size of the policy.
-        size: bytes of a weight: 4 on a CPU, 2 on a GPU.
+        size: bytes per weight: 4 on a CPU, 2 on a GPU.
 
     Raises:
         WorkbenchError: a setting is invalid, or its memory cannot be estimated.
@@ -155,7 +155,7 @@ def saved_bytes(training: Training) -> int:
 def sampling(training: Training) -> Items:
     """Return the memory in use while responses are sampled, as name of an item -> bytes.
 
-    The items are those of `state`, the KV cache, and the extra memory for reading the prompts.
+    The items are those of `state`, the KV cache, and the extra memory of the prefill.
     """
     shape, config, size = training.shape, training.shape.config, training.size
     prompt = training.length - training.scored
@@ -220,8 +220,8 @@ def judge_requests(checks: Collection[str], claims: int) -> int:
 def judged_checks(checks: Sequence[str], config: MethodConfig) -> list[str]:
     """Return the names of the checks that grade a rollout in training.
 
-    These are the method's `checks`. If a model gives the rewards instead of the judge, the model's
-    check ("truth" for KLCF, "factuality" for FoRAG) replaces the judge's check "fact".
+    These are the method's `checks`. With the setting `rewarded="model"` of KLCF and FoRAG, a reward
+    model replaces the judge: its check ("truth" or "factuality") replaces the check "fact".
     """
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
@@ -263,20 +263,21 @@ def plan(
 
     Args:
         method: name of the method.
-        bench: bench that sets the defaults: "tiny", "small" or "paper".
-        policy: a model's folder or public name; by default the bench's policy.
+        bench: "tiny", "small" or "paper". It sets the default policy and settings.
+        policy: a model's folder or hub name; by default the bench's policy.
         gpu: one of `GPUS`, or "cpu" for this machine; None to compare with all `GPUS`.
         overrides: changed settings, each as "method.field=value".
-        prompt_tokens: tokens of a prompt; by default the bench's.
+        prompt_tokens: tokens per prompt; by default the bench's.
 
     Returns:
         An object whose main keys are (docs/formats.md lists all keys):
 
         * `phases`: a list with an object for each phase, such as the rollouts. It has the memory
           in bytes (`total`), also by item (`bytes`).
-        * `fits`: whether the memory of `gpu` is enough. Without `gpu`, False if all `GPUS` are too
-          small, else None.
-        * `hours`: the hours on `gpu`; None for other GPUs, or if the number of steps is not known.
+        * `fits`: whether `gpu` has enough memory. If `gpu` is None: False if all `GPUS` are too
+          small; otherwise None, and `fits_on` lists the GPUs with enough memory.
+        * `hours`: the hours on `gpu`; None if `gpu` is None or "cpu", or if the number of steps is
+          not known.
 
     Raises:
         WorkbenchError: the method, bench, GPU or model is unknown, or a setting is invalid.

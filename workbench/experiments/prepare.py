@@ -49,8 +49,8 @@ def prepare_klcf(
     Args:
         policy: the base model's folder or hub name; by default the bench's.
         seed: seed of sampling.
-        overrides: changed settings, such as "klcf.prepare.field=value" or "klcf.kinds=value".
-            "klcf.base=MODEL" names the base model instead of `policy`.
+        overrides: changed settings, each as "klcf.prepare.FIELD=VALUE", "klcf.kinds=VALUE" or
+            "klcf.base=MODEL". The last names the base model; then `policy` must be None.
         threads: number of CPU threads.
         questions: data set or question file for a bench without questions of its own.
         judge: judge that replaces the bench's judge.

@@ -76,22 +76,28 @@ def probe_policy(
 ) -> JsonObject:
     """Sample k answers to each question of a split, grade their outcomes and return a report.
 
-    The same call continues an unfinished probe, and returns the stored result of a finished one.
-    The questions are those with gold answers.
+    Questions without gold answers are left out. The same call continues an unfinished probe, and
+    returns the stored result of a finished one.
 
     Args:
-        policy: as for `evaluate_policy`; None for the bench's own policy.
+        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's own
+            checkpoints; None for the bench's initial policy.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
         k: number of samples per question.
         out: folder of the probe; None for a folder in `root` with a hash of the inputs in its name.
-            The hash does not cover `bench.checks`, so name a folder if you replaced them.
+            The hash does not cover `bench.checks`: after replacing them, name another folder.
         temperature: temperature of the samples.
         seed: seed of sampling, and of the choice of questions with `limit`.
-        limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`.
-        threads: number of CPU threads; None for 2, or 1 with actors.
+        limit: number of questions, drawn at random; None for all questions.
+        kinds: kinds of questions; None for all kinds with gold answers.
+        threads: number of CPU threads; None for 2, or for 1 with actors.
+        questions: data set or question file for a bench without questions of its own.
+        lang: language of the questions; "l2" is the second language of the tiny bench's world.
+        judge: a judge that replaces the bench's judge.
+        engine: "hf" (transformers) or "vllm"; with actors, only "hf".
         actors: Ray actors that sample, each with the policy on one CPU; None to sample in this
-            process. The result equals that of a probe with one thread.
+            process. The result is the same as without actors and with `threads=1`.
 
     Returns:
         The report of `metrics.boundary.boundary_report`, with the additional keys `policy`,

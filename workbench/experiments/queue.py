@@ -9,8 +9,9 @@
     set = ["truthrl.reward=binary"]
     name = "binary"
 
-A `set` in `[defaults]` applies to the runs of the methods that it names. A run's own `set` has
-precedence. A hash of its settings identifies a run and names its folder.
+A `set` in `[defaults]` may have settings of several methods: "truthrl.reward=binary" applies to
+runs of truthrl only. A run's own `set` has precedence. A run's folder is named by a hash of its
+inputs.
 """
 
 import shlex
@@ -92,7 +93,9 @@ def read_entries(path: Path) -> list[Entry]:
 
 
 def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -> list[Run]:
-    """Return all runs of a queue's file in order, trained or not. Equal runs have the same folder.
+    """Return all runs of a queue's file in order, trained or not.
+
+    Two runs with the same inputs, such as method, settings and seed, have the same folder.
 
         for run in queue_runs("seeds.toml"):
             print(run.entry.name, run.entry.seed, run.summary and run.summary["seconds"])
@@ -131,9 +134,9 @@ def distinct(runs: Iterable[Run]) -> list[Run]:
 
 
 def status_of(runs: Sequence[Run]) -> JsonObject:
-    """Return the status of runs as `{"runs": […]}`. Runs with the same hash appear once.
+    """Return the status of runs as `{"runs": [{…}, …]}`, with an object for each different hash.
 
-    Each object has the run's "hash", "name", "method", "bench", "seed", "status" (such as
+    An object has the run's "hash", "name", "method", "bench", "seed", "status" (such as
     "running"), last "step", number of "steps", "seconds", and "error" (None unless it failed).
     """
     return {
@@ -178,8 +181,8 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
         The result of `status_of`, with two more keys:
 
         * `status`: "done" or "interrupted".
-        * `failed`: number of runs that are not done. After an interrupt, runs that can be continued
-          are not counted.
+        * `failed`: number of runs that are not done. After an interrupt, runs with the status
+          "waiting" or "interrupted" are not counted.
 
     Raises:
         WorkbenchError: another queue uses `root`, or a run's folder has another run. Nothing is

@@ -42,7 +42,10 @@ COUNTS, LISTS = ("steps", "threads", "judge_tokens"), ("set", "judge_option")
 
 @dataclass(frozen=True)
 class Entry:
-    """The description of a run: the arguments of `workbench train`. `name` is only a label."""
+    """The description of a run: the arguments of `workbench train`.
+
+    `settings` has the values of `--set`. `name` is a label without effect on the training.
+    """
 
     method: str
     seed: int = 0
@@ -64,9 +67,11 @@ class Entry:
 
 
 def checked(row: Any, where: str) -> JsonObject:
-    """Check the keys and value types of the arguments of a run; return those that are not None.
+    """Check the arguments of a run; return those that are not None.
 
-    `where` names their source in error messages, such as a table of a queue's file.
+    Args:
+        row: the arguments as a dict, such as a table of a queue's file.
+        where: the source of the arguments for error messages, such as "'seeds.toml', run 2".
 
     Raises:
         WorkbenchError: a key is unknown, or a value has the wrong type.
@@ -135,8 +140,8 @@ class Run:
         """Evaluate, train and evaluate again in the folder `out`; return the run's summary.
 
         Args:
-            shared: folder in which several runs share the results of equal training stages; None
-                to share nothing.
+            shared: folder in which several runs share the results of equal training stages, such
+                as a cold start; None to share nothing.
         """
         return run_experiment(
             trained(self.entry.method),
@@ -155,9 +160,9 @@ def plan_run(
     """Check the description of a run, and return the run. It is not trained yet.
 
     Args:
-        root: parent of the run's folder, which is named by a hash of the run's inputs.
-        open_bench: function that opens a bench. Its arguments are the bench's name, and the data
-            set or question file or None.
+        root: parent folder of the run's folder. The folder's name is a hash of the run's inputs.
+        open_bench: (bench's name, data set or question file or None) -> bench. A queue passes a
+            cached function, so that each data set is read once.
 
     Raises:
         WorkbenchError: an argument is invalid.

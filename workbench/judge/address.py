@@ -124,7 +124,7 @@ def key_of(url: str, variable: str | None = None) -> str | None:
     Args:
         url: the URL of the server.
         variable: name of the environment variable. None: WORKBENCH_JUDGE_KEY (`KEY`) or, for
-            OpenAI's hosts only, OPENAI_API_KEY. With None, a URL with a user gets no key.
+            OpenAI's hosts only, OPENAI_API_KEY; no key if the URL has a user.
 
     Raises:
         WorkbenchError: the environment variable named by `variable` is not set.

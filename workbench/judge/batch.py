@@ -21,8 +21,8 @@ class BatchJudge:
     """A judge that sends each distinct prompt once. Call it with prompts to get their replies.
 
     Each reply is written to the cache as soon as it arrives; failures are not cached. Several
-    threads may call the judge at once. If a prompt occurs several times in a call, the first of its
-    replies has the cost of the request. Its further replies have the cost of a cached reply.
+    threads may call the judge at once. If a prompt occurs several times in a call, the cost of its
+    request is in the first of its replies only. The others have the cost of a cached reply.
 
     Attributes:
         name: name of the model.

@@ -49,7 +49,8 @@ class Cache:
     def get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[str, float | None]]:
         """Return key -> (text, p) of the stored replies. Keys without a stored reply are left out.
 
-        `p` is the probability of the task's first label, such as "correct"; None if unknown.
+        `p` is the model's probability of the first label in `wire.LABELS[task]`, such as "correct"
+        for the task "verify"; None if unknown.
         """
         with self._lock:
             # reading does not create the file
@@ -73,8 +74,11 @@ class Cache:
 
         Args:
             key: the key of the prompt, from `key`.
+            model: name of the model.
+            task: name of the prompt's task, such as "verify".
             text: the text of the reply.
-            p: the probability of the task's first label, such as "correct"; None if unknown.
+            p: the model's probability of the first label in `wire.LABELS[task]`, such as "correct";
+                None if unknown.
         """
         with self._lock:
             try:

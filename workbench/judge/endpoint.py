@@ -76,16 +76,15 @@ def endpoint(
               jitter; a Retry-After header replaces it
             * `longest_wait` (60): maximum seconds before a retry
 
-    `Reply.p` is the probability of the task's first label, such as "correct", among all labels of
-    the task. It is None unless the reply is one label and the server returns log-probabilities.
-    They are requested automatically for replies constrained to a schema. For other replies, put
-    `logprobs` and `top_logprobs` into `extra`.
+    `Reply.p` is the probability of the first label in `wire.LABELS[task]`, such as "correct", among
+    all labels of the task. It is None unless the reply is one label and the server returns
+    log-probabilities. They are requested automatically for replies constrained to a schema. For
+    other replies, put `logprobs` and `top_logprobs` into `extra`.
 
     A failed prompt gets a `Reply` whose text is None and whose `error` is a `Failure`. The stage of
-    the failure is "parse" if the reply cannot be parsed. It is also "parse" if the reply is a
-    constrained label and, without the constraint, the model's probability of all labels together
-    is below .5 (`LEAST_MASS`). If there is no usable reply, the stage is "judge", with one of these
-    kinds:
+    the failure is "parse" if the reply cannot be parsed. It is also "parse" if the model chose a
+    label only because of the schema: its probability of all labels together is below .5
+    (`LEAST_MASS`). If there is no usable reply, the stage is "judge", with one of these kinds:
 
     * timeout, connection, server, rate_limit, auth, not_found
     * quota: the account has no credit left
@@ -97,8 +96,8 @@ def endpoint(
 
     The remaining prompts of a batch fail without being sent in these cases:
 
-    * 3 prompts in a row failed after all their retries. The limit is 3 + `concurrency` once the
-      server has replied, or if replies are truncated.
+    * 3 prompts in a row failed after all their retries. After the first reply of the server, and
+      for truncated replies, the limit is 3 + `concurrency` prompts instead.
     * The account has no credit left.
     * Before the first reply, the server refuses the key, lacks the path, cannot be reached or has
       an untrusted certificate.
@@ -225,7 +224,8 @@ class _Client:
     def pause(self, answer: Answer, tried: int) -> float | None:
         """Return the seconds to wait before a prompt is sent again; None if it is not sent again.
 
-        The time is 0 after an unusable reply. Otherwise it is that of the server's Retry-After
+        A prompt is not sent again if no retry can help, or if its retries are used up. After an
+        unusable reply, the time is 0. After an error, it is that of the server's Retry-After
         header or, without one, an exponential backoff with jitter. `tried` is the number of times
         that the prompt was sent again for the same reason (`Answer.again`).
         """

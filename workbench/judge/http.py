@@ -1,4 +1,4 @@
-"""Send a request to a chat-completions server: its outcome is a text, or a failure to retry."""
+"""Send one request to a chat-completions server, and return its text or its failure."""
 
 import asyncio
 import json

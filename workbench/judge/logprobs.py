@@ -11,8 +11,9 @@ MOST = 20  # alternatives of a token that are requested; OpenAI's servers and vL
 def label_probabilities(task: str, label: str, logprobs: Any) -> dict[str, float] | None:
     """Return the probability of each label of a task, from the log-probabilities of a reply.
 
-    Only the token at which the reply's label begins counts. The probability of a label is the sum
-    over the tokens with which it may begin, such as "c" and "cor" for "correct".
+    They are read at the token at which the reply's label begins. The probability of a label is the
+    sum over the alternatives of this token that begin the label, such as "c" and "cor" for
+    "correct". The probabilities sum to less than 1 if the model might have written other text.
 
     Args:
         task: a task whose reply is one label.

@@ -72,9 +72,9 @@ class Element:
 
 
 def render(task: str, **inputs: Any) -> Prompt:
-    """Return the prompt of one task of a judge, from the template `prompts/<task>.md`.
+    """Return the prompt for a task of the judge, such as "verify", from `prompts/<task>.md`.
 
-    `TASKS` lists the arguments of each task:
+    `TASKS` lists the arguments of each task, such as `question` and `response` for "extract":
 
     * An argument with a plural name is a list of texts. Every other argument is one text.
     * An optional argument may be None.
@@ -82,11 +82,11 @@ def render(task: str, **inputs: Any) -> Prompt:
       `<title>`.
 
     Each text is escaped and put into its own element, such as `<question>`, `<claim>` or
-    `<passage>`. The function `elements` restores the texts.
+    `<passage>`. `elements` reads the texts back from the prompt.
 
     Raises:
-        WorkbenchError: an argument is missing, does not belong to the task, or has the wrong number
-            of texts.
+        WorkbenchError: an argument is missing or does not belong to the task, or a list has the
+            wrong length.
     """
     texts = {name: value for name, value in inputs.items() if value is not None}
     _check(task, set(texts))
@@ -119,7 +119,9 @@ def elements(text: str) -> "tuple[Element, ...]":
 
 
 def count(prompt: Prompt) -> int | None:
-    """Return the argument `count` of `workbench.judge.wire.read` for the reply to a prompt.
+    """Return how many ratings or labels a reply must have, or how many passages it may cite.
+
+    This is the argument `count` of `workbench.judge.wire.read`. It depends on the prompt's task:
 
     * "inform": the number of claims; the reply must have a rating for each
     * "checklist": the number of items; the reply must have a label for each

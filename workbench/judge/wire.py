@@ -100,7 +100,7 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
     * `keys`: missing, unknown or repeated keys
     * `blank`: a sentence or claim without a letter or digit
     * `characters`: half a surrogate pair
-    * `form`: a point or an answer that contains a marker of the outlined form, such as [Answer]
+    * `form`: a point or an answer that contains markup of an outline, such as [Answer]
     """
     assert task in TASKS, task
     try:
@@ -123,9 +123,10 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
 
 
 def read_reply(task: str, reply: Reply, count: int | None = None) -> Any:
-    """Return the parsed value of a judge's reply, or the `Failure` of the call or of the parsing.
+    """Parse a judge's reply as `read` does; return its value or a `Failure`.
 
-    The arguments `task` and `count`, and the value, are those of `read`.
+    If the call of the judge failed, the result is the `Failure` of the call. See `read` for `task`,
+    `count` and the value.
     """
     return reply.error or read(task, reply.text or "", count)
 
@@ -279,9 +280,9 @@ def _planned(value: JsonMapping) -> JsonObject:
 
 
 def planned_outline(value: JsonMapping) -> Outline:
-    """Convert the parsed reply to the task "outline" to an `Outline`.
+    """Return the parsed reply to the task "outline" as an `Outline` without an answer.
 
-    The judge writes the answer later, so the field `answer` has the placeholder "…".
+    The field `answer` is the placeholder "…". The judge writes the answer in the task "expand".
     """
     points = tuple(Point(point["text"], point["passage"]) for point in value["points"])
     return Outline(value["structure"], points, "…")

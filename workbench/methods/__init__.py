@@ -95,11 +95,11 @@ def title(name: str) -> str:
 
 
 def configure_method(recipe: str | MethodConfig) -> tuple[str, Any]:
-    """Return (method name, config) for a method's name or for a config.
+    """Return a method's name and a config of the method, given either of them.
 
     Args:
-        recipe: a method's name, such as "truthrl", which selects the paper's settings. A config is
-            returned unchanged.
+        recipe: a method's name, such as "truthrl", for a config with the paper's settings; or a
+            config, which is returned with the name of its method.
 
     Raises:
         WorkbenchError: there is no such method, or no method has a config of this type.
@@ -151,7 +151,9 @@ def reward_fns(configs: Configs) -> dict[str, RewardFn]:
 
 
 def checks_needed(configs: Configs) -> tuple[str, ...]:
-    """Return the names of the checks, such as "fact", whose verdicts the methods in `configs` read.
+    """Return the names of the checks that the methods in `configs` need, such as "fact".
+
+    The rewards of these methods read the verdicts of the checks.
 
     Args:
         configs: name of the method -> config.

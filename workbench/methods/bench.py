@@ -103,8 +103,8 @@ class Bench:
         search: () -> function that searches the bench's pages, which are texts about the subjects
             of its questions. It finds passages for prompts, and evidence for `named_judge`. None
             if the bench has no pages.
-        questions_hash: question kinds -> digest of those questions of these kinds that `hash` does
-            not cover; None if `hash` covers all.
+        questions_hash: question kinds -> digest of the questions that `hash` does not cover, for
+            example of the kind "two_facets"; None if `hash` covers all questions of these kinds.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Bench:
 
     @property
     def judge_identity(self) -> JsonObject:
-        """The entry {"judge": its settings} for a run's config.json; {} without `named_judge`."""
+        """The entry {"judge": settings} for a run's config.json; {} if `named_judge` is None."""
         return {"judge": self.named_judge.identity()} if self.named_judge else {}
 
     def with_judge(self, judge: NamedJudge | None) -> Bench:
@@ -198,17 +198,18 @@ class Bench:
         )
 
     def with_retrieved(self, count: int) -> Bench:
-        """Return a copy of the bench that adds passages of the world's pages to its prompts.
+        """Return a copy of the bench whose prompts contain passages from the closed world's pages.
 
         Return the bench itself if `count` is 0. Questions that have passages of their own are
         unchanged.
 
         Args:
-            count: number of passages for a question, found by its words (BM25), best first.
+            count: number of passages for each question. The question is the query of a BM25 search;
+                the best passages come first.
 
         Raises:
-            WorkbenchError: this is not the tiny bench. Other benches judge claims by a question's
-                passages, so wrong passages would make true claims wrong.
+            WorkbenchError: this is not the tiny bench. On other benches, the passages in the prompt
+                are also the evidence for claims, so wrong passages would lead to wrong verdicts.
         """
         if not count:
             return self
@@ -256,13 +257,13 @@ class Bench:
         return path
 
     def base(self, policy: str) -> str | None:
-        """Return the base model of a run's adapter, as a folder or hub name.
+        """Return the model to which a run's adapter belongs, as a folder or hub name.
 
-        This is the model from which the run's last stage started.
+        This is the model from which the last stage of the run's training started.
 
         Args:
-            policy: folder of a run on this bench. For a policy without a run's folder, the result
-                is None.
+            policy: folder of a run on this bench. For other policies, such as "sft" or a hub name,
+                the result is None.
         """
         path = Path(self.path(policy))
         # an earlier stage may have made the policy from which the last stage started
@@ -336,9 +337,9 @@ def _tiny() -> Bench:
     ) -> list[Question]:
         """Return the questions of a split.
 
-        Without `kinds`, these are the short questions that RL trains on. In the split "ood", which
-        RL never uses, they are the questions of all kinds. Questions of the kind "two_facets"
-        (about two people, with excerpts of their pages) are returned only if `kinds` names it.
+        If `kinds` is None, the kinds are "single" and "numeric", on which RL trains. In the split
+        "ood", which RL never uses, they are all kinds except "two_facets". Questions of the kind
+        "two_facets" ask about two people and have excerpts of their pages.
         """
         own = world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
         return (

@@ -61,8 +61,8 @@ def table(feedback: Feedback) -> Table:
     """Return the verdicts on a response as a dict: (target, aspect) -> verdict.
 
     A key is, for example, ("claim:0", "fact"): the target is the checked object, the aspect is the
-    kind of check. If several verdicts have the same key, the first is used. The aspect None stands
-    for any aspect: the key ("claim:0", None) has the first verdict on claim 0.
+    kind of check. If several verdicts have the same key, the first is used. Each target also has a
+    key with the aspect None: ("claim:0", None) has the first verdict of any aspect on claim 0.
     """
     first: dict[tuple[str, str | None], Verdict] = {}
     for verdict in feedback.verdicts:
@@ -102,8 +102,8 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
     """Raise `Unscored` if the verdict on a target failed. A missing verdict is accepted.
 
-    Missing inputs, such as gold answers, are recorded like failures (`LACKING`). A verdict with
-    such a record is accepted too.
+    A verdict is accepted too if its error only records a missing input, such as gold answers. The
+    kinds of these errors are the keys of `LACKING`.
 
     Args:
         aspects: aspects in order of preference; only the first available verdict is checked.

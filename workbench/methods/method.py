@@ -32,8 +32,8 @@ __all__ = ["AT_ONCE", "Method", "Prompts", "Training", "scaled"]
 class MethodConfig(Protocol):
     """Type of a method's config: a frozen dataclass of settings.
 
-    The field `prompts` selects the questions. Each trainer, such as GRPO, has its own field for its
-    settings (`grpo`).
+    The field `prompts` selects the questions. The settings of a trainer have a field of their own,
+    such as `grpo` for GRPO.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
@@ -258,8 +258,8 @@ def chosen_questions(
     Args:
         kinds: question kinds to return, such as "single" or "biography". For questions about real
             facts, a relation, such as "capital", can be given too. None: the bench's default kinds.
-        answered: if True, return only questions with gold answers. None: True if no `kinds` are
-            given, else False.
+        answered: if True, return only questions with gold answers; if False, all. None means False
+            if `kinds` are given, else True.
 
     Raises:
         WorkbenchError: no question is left, or one of the `kinds` has no question.
@@ -295,7 +295,7 @@ def check_prompts(prompts: "Prompts", bench: Bench) -> None:
 
 
 def check_evidence(method: Method, config: MethodConfig, bench: Bench) -> None:
-    """Check that a judge that is a language model can verify claims: it needs passages.
+    """Check that there are passages to verify claims against, if a language model is the judge.
 
     Nothing is checked if the judge is not a language model, or the method does not verify claims.
 

@@ -90,14 +90,15 @@ def draws(
 ) -> Iterator[np.ndarray]:
     """Yield the weights of bootstrap resamples, in arrays with one row for each resample.
 
-    The shape of an array is (R, runs · questions). To save memory, it has only R of the resamples.
+    To save memory, the resamples are divided among several arrays of shape (R, runs · questions).
 
     A weight is the number of times that a question is drawn, with replacement. With several runs,
     runs are drawn too, and this number is multiplied by the number of draws of the question's run.
 
     Args:
         questions: number of questions in each run.
-        answers: number of ranked answers; R is smaller for more answers.
+        answers: number of ranked answers. R is chosen so that an array (R, answers) is small too.
+        resamples: number of resamples in all arrays together.
         runs: number of runs (trainings with different seeds).
     """
     # in pieces: all resamples at once would need gigabytes for large files

@@ -141,7 +141,8 @@ def boundary_report(rows: Sequence[Probed], k: int) -> JsonObject:
     * `confidence_bins`, `risk_coverage`: correctness of the majority answers by their confidence.
     * `exposure`: outcomes by number of training documents.
 
-    Each of the last four values is the result of the function with this name.
+    `agreement`, `confidence_bins`, `risk_coverage` and `exposure` are the results of the functions
+    with these names.
     """
     settled = [row.ook for row in rows if row.ook is not None]
     tops = [(row.question_id, top) for row in rows if (top := row.majority)]

@@ -62,7 +62,8 @@ def hacks(path: Path | str) -> list[JsonObject]:
     * `told_again`, `sentences_per_fact`: share of facts that several claims state, and number of
       sentences per fact.
     * `after_facts`, "beside": share of responses that abstain after a supported claim in the
-      thinking, and share of these whose thinking does not concern the question.
+      thinking, and share of these whose thinking states nothing, true or false, about the facts
+      that the question asks for.
 
     Args:
         path: a run's folder or a file of feedback rows. For rows without a step, `step` is None.
@@ -172,9 +173,9 @@ def _answer_counts(row: Row, claims: Sequence[JsonMapping], parser: Parser) -> C
 def repetitions(claims: Sequence[JsonMapping], stated: Sequence[Sequence[Parsed]]) -> int:
     """Return the number of claims that only repeat earlier claims of the same section.
 
-    A claim is a repetition if earlier claims state all its facts (subject, relation, object). For a
-    vague claim, which has no object, subject and relation are compared. A claim without a fact of
-    the closed world is a repetition if an earlier claim has the same words.
+    A claim is a repetition if earlier claims state all its facts (subject, relation, object). A
+    vague fact has no object, so only its subject and relation are compared. A claim without a fact
+    of the closed world is a repetition if an earlier claim has the same words.
 
     Args:
         claims: stored claims, in order.

@@ -36,7 +36,8 @@ def outcome_failed(feedback: Feedback) -> bool:
 
     This is the case if claims could not be extracted, or if an expected outcome is missing. An
     outcome is expected if there is an outcome verdict or the question has gold answers. It is not
-    expected if the outcome verdict only records a missing input, such as gold answers (`LACKING`).
+    expected if the error of the outcome verdict only records a missing input, such as gold answers
+    (an error of a kind in `LACKING`).
     """
     if feedback.error is not None or outcome_of(feedback) is not None:
         return feedback.error is not None

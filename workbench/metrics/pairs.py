@@ -100,7 +100,10 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
 
 
 class Duel(NamedTuple):
-    """The judge's results for one pair of answers, which was judged in both orders."""
+    """The judge's results for one pair of answers, which was judged in both orders.
+
+    `leading` and `following` are 1 if the first file's answer is preferred, 0.5 for a tie, else 0.
+    """
 
     question_id: str
     leading: float  # value (`VALUES`) of the first file's answer when it was shown first
@@ -170,7 +173,7 @@ def win_rate(
     * `win_rate`: the mean `Duel.score`; a tie counts 0.5.
     * `position_bias`: the share of pairs in which the judge's preference depends on the order.
       Pairs of identical answers do not count.
-    * `words`: the mean number of words of each file's answers, as {"feedback", "other"}.
+    * `words`: `{feedback, other}`, the mean number of words of the first and second file's answers.
     * `pairs`: `{n, won, tied, lost, identical, incomplete}`, the number of pairs by result.
 
     The two rates have 95 % bootstrap intervals over questions. A bootstrap interval that is a
@@ -178,8 +181,11 @@ def win_rate(
     no interval *(our choice)*.
 
     Args:
+        duels: the judge's results, one for each pair, from `judge_pairs`.
         incomplete: the number of pairs that `judge_pairs` left out, because the judge failed in one
             of the orders. It is only reported.
+        seed: seed of the bootstrap.
+        resamples: number of resamples of the bootstrap.
     """
     terms = [(duel.question_id, _terms(duel)) for duel in duels]
     resampled = intervals(collect(terms, tuple(REASONS)), resamples, seed)
@@ -225,10 +231,11 @@ def _bounds(cell: JsonMapping) -> dict[str, float | None]:
 
 
 def read_answers(path: Path | str) -> dict[Key, list[Answer]]:
-    """Return the answers of a file or a run's folder, by (question id, step, sample number).
+    """Return the answers in a file or a run's folder: key -> list of answers.
 
-    An answer is a pair (text of the question, answer without thinking and plan). A key has several
-    answers if several rows have this key.
+    A key is (question id, training step or None, sample number). An answer is (text of the
+    question, text of the response without thinking and plan). The list has more than one answer
+    only if the file repeats the key.
 
     Raises:
         WorkbenchError: the file has no rows or is not feedback, or a question's text is missing.

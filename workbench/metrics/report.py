@@ -18,7 +18,15 @@ IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *O
 
 @dataclass(frozen=True)
 class Settings:
-    """K and bootstrap settings for `summarise`, `compare`, `paired_runs` and `over_runs`."""
+    """Settings for `summarise`, `compare`, `paired_runs` and `over_runs`.
+
+    Attributes:
+        k: K of recall@K and F1@K.
+        veriscore_k: K of VeriScore. None: `summarise` uses the median number of claims of a
+            response; the other functions leave VeriScore undefined.
+        seed: seed of the bootstrap.
+        resamples: number of resamples of the bootstrap.
+    """
 
     k: int = K  # of recall@K and F1@K
     veriscore_k: int | None = None  # VeriScore's K; by default the median number of claims
@@ -40,8 +48,7 @@ def compare_files(
     """Return all metrics of `feedback` and, with `other`, the differences of the two files.
 
     The result has the entries of `summarise(feedback)`. With `other`, it also has the entries of
-    `compare`, whose differences are `feedback` minus `other`. VeriScore's K is the median number of
-    claims over the responses with claims, in both files together.
+    `compare`, whose differences are `feedback` minus `other`.
 
     Args:
         feedback, other: files of feedback rows, or folders of runs. For a folder, the evaluation
@@ -49,7 +56,8 @@ def compare_files(
         judge: adds metrics. With `other`, it compares the two answers to each question (win rate).
             Without `other`, it rates coherence and helpfulness of each answer from 1 to 5. None:
             these metrics are left out.
-        k: K of recall@K and F1@K.
+        k: K of recall@K and F1@K. VeriScore has another K: the median number of claims of the
+            responses with claims, in both files together.
         sections: count only claims in these sections of the response ("think", "answer", "body");
             empty for all.
         seed: seed of the bootstrap.
@@ -105,8 +113,9 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
     A metric is for example "factscore" or "accuracy". The other entries include:
 
     * `n`: number of responses. Inside a metric, `n` is the number of questions that have a value.
-    * `steps`: number of distinct training steps, which have different policies; 0 without steps.
-    * `excluded`: number of responses in each `Row.state` other than "scored".
+    * `steps`: number of distinct training steps, each with another policy; 0 if rows have no step.
+    * `excluded`: state, such as "failed" -> number of responses in this state (see `Row`). The
+      state "scored" is left out.
     * `failed`: number of responses with a recorded failure.
     * `duplicate_ids`: number of responses with the id of an earlier response; `n` includes them.
 
@@ -148,9 +157,9 @@ def claim_table(
 ) -> JsonObject:
     """Return the claim metrics that evaluations report: `{metric: {value, low, high, n}}`.
 
-    The metrics are recall@K, F1@K and those in `IN_EVALUATIONS`, such as "factscore" and "claims".
-    `low` and `high` are the 95 % interval over n questions. The dict is empty if claims were not
-    extracted from any response.
+    The metrics are "recall@K" and "f1@K" with K = `k`, such as "recall@32", and those in
+    `IN_EVALUATIONS`, such as "factscore" and "claims". `low` and `high` are the 95 % bootstrap
+    interval over n questions. The dict is empty if claims were not extracted from any response.
     """
     if not any(row.extracted for row in rows):
         return {}
@@ -160,12 +169,13 @@ def claim_table(
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> JsonObject:
-    """Compare two files: return `{common, paired: {metric: {value, other, diff, …}}}`.
+    """Compare the rows of two files: return `{common, paired}`.
 
-    `common` is the number of questions that are in both files. `value` is the metric of `rows`,
-    `other` that of `others`, and `diff` their difference. `low`, `high`, `p` and `n` are as in
-    `paired_runs`. A metric counts only questions for which both files define it. If a metric is
-    undefined, its `reason` says why.
+    * `common`: number of questions that are in both files.
+    * `paired`: metric -> `{value, other, diff, low, high, p, n}`. `value` is the metric of `rows`,
+      `other` that of `others`. `diff` is `value` − `other`, with the 95 % bootstrap interval from
+      `low` to `high` and the two-sided p-value `p`. Only the `n` questions for which both files
+      define the metric count. If the metric is undefined, its `reason` says why.
     """
     cells: dict[str, JsonObject] = {}
     for name, cell in paired_runs([rows], [others], settings).items():
@@ -186,8 +196,8 @@ def paired_runs(
     * `p`: two-sided bootstrap p-value.
     * `n`: number of questions for which both policies define the metric.
 
-    The bootstrap resamples questions and seeds. With several seeds, "aurc" and "auroc" are not
-    computed, and their values are None.
+    The bootstrap resamples questions and seeds. With several seeds, the metrics of confidences,
+    "aurc" and "auroc", are not computed, and their values are None.
 
     Args:
         runs: for each seed, the evaluated rows of the first policy.
@@ -215,7 +225,8 @@ def over_runs(runs: Sequence[Sequence[Row]], settings: Settings) -> dict[str, Js
 
     The result is `{metric: {value, low, high, n}}`, with the 95 % bootstrap interval from `low` to
     `high` and the number n of questions that have a value. The bootstrap resamples questions and
-    seeds. "aurc" and "auroc" are not computed, and their values are None.
+    seeds. The metrics of confidences, "aurc" and "auroc", are not computed, and their values are
+    None.
 
     Args:
         runs: for each seed, the evaluated rows of the policy.

@@ -41,7 +41,7 @@ class Row:
     * `failed`: the extraction or the verdict on a claim failed. Claim metrics leave out the row.
       (A failed reward, for example, only sets the field `failed`; the claims still count.)
     * `abstained`: the outcome is "uncertain" or, without an outcome, the text declines to answer.
-      Rows that were read with `sections=["think"]` never have this state.
+      With `read_rows(path, ["think"])`, only the thinking counts, and no row has this state.
     * `no_claims`: the response is not an abstention, but has no claims.
     * `unverified`: a claim has no verdict on its truth. Claim metrics leave out the row.
     * `scored`: the response has claims, and every claim has a label.

@@ -77,12 +77,12 @@ def plain_model(model: PreTrainedModel) -> PreTrainedModel | None:
 
 @dataclass
 class Decoding:
-    """A run of sampling that gives a completion for each prompt, with one key-value cache.
+    """Sampler of one completion for each prompt, with one key-value cache for the batch.
 
     The prompts enter the batch in the given order.
 
-    Random numbers come from torch's CPU generator. Those of a completion depend on the index of its
-    prompt, not on the texts of other prompts.
+    The random numbers of a completion come from torch's CPU generator. They depend on the index of
+    its prompt, not on the texts of other prompts.
     """
 
     forward: Forward
@@ -238,11 +238,12 @@ def prefill(
 
 
 def tail_length(prompts: Sequence[Prompt]) -> int:
-    """Return the number of final tokens of each prompt that `prefill` computes separately.
+    """Return how many tokens at the end of each prompt `prefill` computes for that prompt alone.
 
     The tokens before them are the beginning of the prompt. `prefill` computes each distinct
-    beginning once. The returned number gives about the smallest total of computed tokens. It is 0
-    (nothing is shared) if sharing saves fewer than `PASS` (256) tokens.
+    beginning once. The returned number makes the total of computed tokens about as small as
+    possible. If this saves fewer than 256 (`PASS`) tokens, return 0: `prefill` then computes each
+    prompt as a whole.
     """
     widest, narrowest = max(map(len, prompts)), min(map(len, prompts))
 

@@ -32,9 +32,9 @@ class Sampling:
         logprobs: also return the log-probability of each sampled token, at temperature 1.
         seeds: a seed for each question, instead of `seed`. The samples of a question then do not
             depend on the other questions.
-        rows: the index of each prompt in the whole batch, if several processes each sample a part
-            of it. A prompt then gets the same random numbers as in one process. () if the whole
-            batch is in this process.
+        rows: if several processes share a batch: the index in the whole batch of each prompt that
+            this process samples. A prompt then gets the same random numbers as in one process. ()
+            if this process samples the whole batch.
     """
 
     max_new_tokens: int

@@ -49,8 +49,9 @@ def load_policy(
         name: folder of a full checkpoint, of a LoRA adapter or of a run; or a hub name. A full
             checkpoint must have safetensors weights. No code from the folder is run.
         base: the base model of an adapter; None for the model that adapter_config.json names.
-        device: "cpu", "cuda", …; None for the GPU if there is one, else the CPU. If Unsloth was
-            imported, None makes the policy generate in a subprocess, and its `model` is None.
+        device: "cpu", "cuda", …; None for the GPU if there is one, else the CPU. Unsloth patches
+            transformers. With None after an import of Unsloth, the policy therefore generates in a
+            subprocess, and `Policy.model` is None.
         engine: "hf" (transformers) or "vllm". vLLM chooses the device itself and takes most of a
             GPU's memory. It holds one policy: loading a second one shuts down the first.
 

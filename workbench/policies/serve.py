@@ -85,7 +85,7 @@ def serve(
         memory: share of the GPU's memory that vLLM takes. A policy that is trained or evaluated on
             the same GPU needs the rest.
         length: largest number of tokens of prompt and reply together. None: as many as vLLM's
-            memory and the model allow, or `llama_cpp.LENGTH` with llama.cpp.
+            memory and the model allow, or 4096 with llama.cpp.
 
     Raises:
         WorkbenchError: the model is unknown, vLLM or llama.cpp is not installed, the port is in

@@ -78,7 +78,7 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
     Args:
         base: folder or hub name of the full checkpoint.
         adapter: folder of a LoRA adapter to apply; None for no adapter.
-        rank: the largest rank of the adapter's layers.
+        rank: the largest LoRA rank of the adapter's layers; 0 without an adapter.
 
     Raises:
         WorkbenchError: vLLM is not installed, or does not support an adapter of this rank.
@@ -262,8 +262,8 @@ def sample(
 def seeds(how: Sampling, count: int) -> list[int]:
     """Return a random seed for each of `count` completions.
 
-    The seeds come from a generator that is seeded by `how.seed`. If `how.seeds` is given, each
-    question has its own generator, seeded by its entry in `how.seeds`.
+    The seeds come from one generator, seeded by `how.seed`. With `how.seeds`, the seeds of question
+    i's completions come from a generator of their own, seeded by `how.seeds[i]`.
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]

@@ -304,9 +304,11 @@ class _State:
     def admit(self, number: int, page: Page | str) -> Page | None:
         """Count a page, and return it if it has text and is new; otherwise return None.
 
-        A page counts as failed if an earlier page has the same id and another text.
+        A page with the title and text of an earlier page counts as a duplicate. A page with only
+        the id of an earlier page counts as failed.
 
         Args:
+            number: number of the page's row in the source.
             page: the page; for a row that cannot be read, the reason as text. Such a row counts as
                 failed.
         """

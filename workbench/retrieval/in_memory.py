@@ -20,8 +20,9 @@ class Search(Protocol):
     A title limits a query to the pages with this title: `titles[i]` is the title for query i.
     Several titles are joined by ";". Without a title (None or ""), all pages are searched.
 
-    A text search without a title returns only passages that share a word with the query. With a
-    title, the passages of its pages that share no word with the query come last, with score 0.
+    A text search without a title returns only passages that share a word with the query. A text
+    search with a title may return any passage of the title's pages. Passages that share no word
+    with the query have the score 0 and come last.
     """
 
     def __call__(

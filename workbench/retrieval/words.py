@@ -68,8 +68,9 @@ def hidden_words(text: str) -> str:
 
     Example: "北京人口" → "北京 京人 人口".
 
-    The full-text index splits such scripts into words by a dictionary, which finds 万人 and 口 in
-    两千万人口, but not 人口. The index also stores the pairs, so that a search finds 人口, too.
+    The full-text index splits such scripts into words by a dictionary. It may split a word in two:
+    人口 in 两千万人口 becomes 万人 and 口. Because the index also stores the pairs, a search for
+    人口 finds this text.
     """
     # the dictionary finds 人口 in 北京人口, but not in 两千万人口, which it segments as 万人 and 口
     runs = (
@@ -116,13 +117,14 @@ def title_key(title: str) -> str:
 
 
 def known_titles(titles: str, known: Container[str]) -> list[str]:
-    """Return the known titles in a text that joins titles by ";"; [] if no title is known.
+    """Return those titles in a text such as "Ana Bo; Toma Fel" that are known; [] without any.
 
-    A title may contain ";" itself, as in "Steins;Gate". If the whole text is a known title, only
-    this title is returned.
+    The titles are returned as they are written in the text. A title may contain ";" itself, as in
+    "Steins;Gate". If the whole text is a known title, only this title is returned.
 
     Args:
-        known: the `title_key` of each known title.
+        titles: one title, or several titles joined by ";".
+        known: the known titles, each normalised by `title_key`.
     """
     for choice in ([titles], titles.split(";")):
         matches = [part.strip() for part in choice if (key := title_key(part)) and key in known]

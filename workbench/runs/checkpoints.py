@@ -26,14 +26,15 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     Args:
         responses: number of responses per step in rollouts.jsonl; None if the training does not
             write this file.
-        updates: optimizer steps per training step; N in checkpoint-N counts optimizer steps.
+        updates: optimizer steps per training step, because the N in "checkpoint-N" counts optimizer
+            steps.
 
     Returns:
         (folder, training step) of the last complete checkpoint; (None, 0) if there is none.
 
     Raises:
-        WorkbenchError: rows of rollouts.jsonl are missing or repeated for a step up to the first
-            complete checkpoint.
+        WorkbenchError: rollouts.jsonl does not have exactly `responses` rows for each training step
+            up to the earliest complete checkpoint.
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
     logged = len(metrics_rows(out))
@@ -66,13 +67,13 @@ def metrics_rows(out: Path) -> list[JsonObject]:
 
 
 def check_rollouts(rollouts: Path, steps: int, size: int) -> int:
-    """Check that a file of rollouts has its first `steps` steps, and return how many it has.
+    """Count the complete steps with which a rollouts file begins; require at least `steps`.
 
-    Steps are counted from step 1 to the first one that is not complete. A step is complete if it
-    has exactly `size` rows with distinct ids.
+    The count starts at step 1 and ends before the first step that is not complete. A step is
+    complete if it has exactly `size` rows with distinct ids.
 
     Raises:
-        WorkbenchError: fewer than `steps` steps are complete; the message names the next one.
+        WorkbenchError: the count is below `steps`. The message names the first incomplete step.
     """
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():

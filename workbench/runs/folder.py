@@ -122,15 +122,15 @@ def open_run(
         identity: JSON values that determine the run's result, stored in config.json.
         versions: library versions, stored with a new run. If a resumed run has other versions, a
             warning is printed.
-        read: converts the `identity` in the folder, which may be from an earlier version of this
-            library, to the current form.
+        read: converts the content of the folder's config.json to the form of `identity`, if an
+            earlier version of this library wrote it; by default, it is not changed.
 
     Returns:
         The summary of a finished run; None if the run is new or not finished.
 
     Raises:
-        WorkbenchError: the disk is almost full, config.json is damaged, or the folder has another
-            run.
+        WorkbenchError: the disk is almost full, config.json is damaged, or the folder has a run
+            with another identity.
     """
     stored = read_json(out / "config.json")
     if stored is None and (out / "config.json").exists():

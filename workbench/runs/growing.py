@@ -39,8 +39,10 @@ class Growing(Generic[State]):
     Args:
         start: returns the state of an empty file.
         add: (state, offset of the first new line in bytes, new lines) -> new state.
-        load: returns the `Progress` that `store` wrote for a file, or None.
-        store: writes a file's `Progress` to the disk, for other processes.
+        load: returns the `Progress` that `store` wrote for a file; None if there is none, which is
+            the default.
+        store: writes a file's `Progress` to the disk, where another process can `load` it. By
+            default, nothing is written.
         cached_files: number of files whose state stays in memory.
     """
 

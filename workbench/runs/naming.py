@@ -48,11 +48,11 @@ def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> s
 
 
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
-    """Return a description for each run, such as "truthrl reward=binary seed 2".
+    """Return a readable description of each run, such as "truthrl reward=binary seed 2".
 
-    The description has the settings that differ between runs of the same method in the same folder.
-    Only the runs of a queue are described so. Their folders have digests as names, such as
-    "queue/3f2a91c0". For another run, the description is its path.
+    A run of a queue has a digest as the name of its folder, such as "queue/3f2a91c0". It is
+    described by its method, its seed, and the settings that differ between the runs of this method
+    in the same folder. Any other run is described by its path.
 
     Args:
         configs: path of the run -> the content of its config.json.

@@ -54,11 +54,13 @@ COLUMNS = {  # column of the table -> type
 
 @cache
 def column(method: str, part: str = "") -> str:
-    """Return the name of a reward's column, such as '["truthrl", "outcome"]'.
+    """Return the name of the table's column for a reward, or for one of the reward's parts.
+
+    Example: '["truthrl", "outcome"]' is the column of the part "outcome" of TruthRL's reward.
 
     Args:
-        method: name of the reward, usually of a method.
-        part: name of an entry in `Reward.parts`; "" for the value of the reward.
+        method: name of the reward: a method, or a name from a trainer's log such as "trl:reward".
+        part: a key of `Reward.parts`; "" for the value of the reward.
     """
     return json.dumps([method, part])
 
@@ -68,9 +70,9 @@ class Rows:
     """The rows of a file `rollouts.jsonl` as a table.
 
     Attributes:
-        table: the `COLUMNS`, such as "step" and "outcome", then a column of numbers for the value
-            of each reward and for each entry of its `Reward.parts` (`column` gives the names). The
-            index of the table is the row's number in the file.
+        table: one row for each response, labelled by its row number in the file. It has the columns
+            `COLUMNS`, such as "step" and "outcome". Then it has a column of numbers for the value
+            of each reward and for each entry of `Reward.parts`; `column` returns their names.
         missing: number of rows at the beginning of the file that are not in the table yet.
         memory: cached results for single rows; kept when rows are appended to the file.
         derived: cached results computed from all rows; discarded when rows are appended.
@@ -162,10 +164,10 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Return whether reading a file's rows is fast: they are in memory, or the file is small.
+    """Return `is_quick(path)`. If it is False, start to load the file's stored index in a thread.
 
-    Otherwise, a thread starts to load the file's stored index, if there is one and no thread is
-    reading a file yet. A later call may then return True.
+    A later call may then return True. No thread is started if the file has no stored index, or if
+    another thread is reading a file.
     """
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():

@@ -17,7 +17,8 @@ OWN = ("method", "config")
 class Shared:
     """Cache of finished stages, in a folder that the runs of a queue share.
 
-    A stage is one training of a run, such as a cold start or a reward model.
+    A run may consist of several trainings. Each of them is a stage, such as the cold start or the
+    training of a reward model.
 
     Args:
         root: folder of the cache, with a subfolder for each stage.
@@ -29,11 +30,11 @@ class Shared:
         self.root, self.common = root, [run, versions()]
 
     def folder(self, stages: Sequence[tuple[str, object]]) -> Path:
-        """Return the cache folder of the last stage in `stages`; it may not exist yet.
+        """Return the cache folder of one stage of the run; it may not exist yet.
 
         Args:
-            stages: (name, cache key) of the run's stages up to this one, in order. The cache key
-                has the settings that determine the result of the stage (`Stage.cache_key`).
+            stages: (name, cache key) of the run's earlier stages and of this stage, in order. The
+                cache key (`Stage.cache_key`) is the settings that determine a stage's result.
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])

@@ -32,8 +32,8 @@ def reward_columns(names: Iterable[str]) -> list[str]:
     * otherwise all numbers except measures such as lengths, times and token counts.
 
     Args:
-        names: names of stored rewards, such as "trl:reward". A name without ":" is a method's
-            reward, which was not logged, and is ignored.
+        names: names of stored rewards, such as "trl:reward". Names without ":", such as "truthrl",
+            are ignored: they are rewards of the workbench's methods, not numbers of the log.
     """
     # equal weights are TRL's default; the logs do not contain the weights
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
@@ -71,8 +71,9 @@ def step_means(rows: Rows, method: str) -> list[JsonObject]:
 
     The keys are `step` and these:
 
-    * `reward`, `length` (in tokens), `truncated` and the keys of `parts_of`: means over the step's
-      responses. `truncated` is None if no response of the run is marked as truncated.
+    * `reward`, `length` (in tokens), `truncated` and the terms of the reward, such as
+      "part:outcome" (see `parts_of`): means over the step's responses. `truncated` is None if no
+      response of the run is marked as truncated.
     * `accuracy`, `abstention`, `hallucination`: shares of the responses whose answer was judged.
     * `reward_std`: the standard deviation within each group, averaged over groups of two or more.
     * `failed`: the number of responses without a reward.

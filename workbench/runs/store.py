@@ -179,8 +179,8 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
     """Yield the stored responses with their claims, verdicts and rewards, in order.
 
-    Three fields are not read and keep their defaults: `response.prompt_ids`,
-    `response.given_claims`, and `passages` (search results).
+    Three fields of `Feedback` are not read and keep their defaults: `response.prompt_ids`,
+    `response.given_claims`, and `passages` (the judge's search results).
 
     Raises:
         WorkbenchError: the question of a row is missing in questions.jsonl.
@@ -251,7 +251,7 @@ def check_folder(folder: Path) -> None:
     """Check that a `Store` wrote questions.jsonl and passages.jsonl in `folder`, if they exist.
 
     Raises:
-        WorkbenchError: the first line of a file lacks the `FIELDS` of a stored row.
+        WorkbenchError: the first line of a file lacks a field that a `Store` always writes.
     """
     for name in (PASSAGES, QUESTIONS):
         _check_format(folder / name)

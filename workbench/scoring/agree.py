@@ -30,9 +30,9 @@ def agreement(first: Path, second: Path) -> JsonObject:
 
     Returns:
         `rows`: number of compared rows.
-        `claims`, `outcomes` (of final answers), `items` (of checklists), `reasoning`: for each kind
-        of label, the accuracy, κ and counts that `compare` returns. `items` and `reasoning` are
-        left out if there are no such labels.
+        `claims`, `outcomes` (of final answers), `items` (of checklists), `reasoning`: the agreement
+        on each kind of label, as `{n, accuracy, kappa, labels}` (see `compare`). `items` and
+        `reasoning` are left out if there are no such labels.
         `excluded`: reason -> number of rows or labels that were not compared.
 
     Raises:

@@ -42,7 +42,8 @@ def score(
     Args:
         response: a text, a `Response`, or several `Response`s, which are judged in one batch.
         question: the question, if `response` is a text. A `Response` has its own question.
-        method: one method's name, several, or "all": every method whose verdicts the judge gives.
+        method: one method's name, several names, or "all". With "all", methods that need a verdict
+            that the judge cannot give are left out.
         judge: one of these:
 
             * "local": rules and the local verifier, a small entailment model

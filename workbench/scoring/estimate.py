@@ -108,7 +108,10 @@ def estimate_pairs(paired: Pairs) -> JsonObject:
     answer are counted too. `pairs` has these counts:
 
     * `n`: all pairs; `identical`: pairs with identical answers, which need no call
-    * `only_feedback`, `only_other`: answers that are only in the first or the second file
+
+    The other counts are of answers without a pair:
+
+    * `only_feedback`, `only_other`: the answer is only in the first or only in the second file
     * `repeated`: question id, step and sample number occur more than once in a file
     * `other_question`: the question ids are equal, but the texts of the questions differ
     """

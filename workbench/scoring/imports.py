@@ -57,10 +57,10 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     A row is converted as follows:
 
     * Question: the prompt or, if the prompt is a conversation, its last user turn.
-    * Gold answers: the column `gts` (verl), `answers` or `answer`. `without_gold` counts rows
-      without gold answers. The columns `title`, `passages`, `checklist` and `kind` are read too.
+    * Gold answers: the column `gts` (verl), `answers` or `answer`. The columns `title`, `passages`,
+      `checklist` and `kind` are read too.
     * Rewards: each column of numbers becomes a reward "trl:NAME" or "verl:NAME", with None for a
-      missing number. `not_rewards` lists the other columns: texts, and names such as "length".
+      missing number. Columns with names such as "length" are not rewards.
     * Groups: equal prompts of a step form a group. Advantages are not imported.
 
     Args:
@@ -72,8 +72,9 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
     Returns:
         `{out, rows, malformed, rewards, not_rewards, without_gold, problems}`. `rows` and
         `malformed` count the rows that were and were not converted. `rewards` has the names of the
-        rewards. `problems` has {line, problem} of the first 100 malformed rows. For TRL,
-        `without_gold` is left out if all rows lack gold answers.
+        rewards, `not_rewards` the names of columns that were not imported: texts, and names such as
+        "length". `without_gold` counts rows without gold answers; for TRL, it is left out if all
+        rows lack them. `problems` has {line, problem} of the first 100 malformed rows.
 
     Raises:
         WorkbenchError: there are no rows, or they lack the columns that this trainer logs; `out`

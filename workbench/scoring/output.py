@@ -52,8 +52,8 @@ def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
 def changes(stored: JsonMapping, wanted: JsonMapping) -> list[str]:
     """Return the differences between two settings as texts ("rlfh.alpha is 1.0, not 2.0").
 
-    In this example, `stored` has 1.0 and `wanted` has 2.0. A method's setting that `stored` lacks
-    counts as its default. A method's setting that `wanted` lacks is ignored.
+    In this example, `stored` has 1.0 and `wanted` has 2.0. A method's setting that is only in
+    `wanted` is compared with the setting's default. One that is only in `stored` is ignored.
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
     former, current = {**stored, "config": sorted(old)}, {**wanted, "config": sorted(new)}

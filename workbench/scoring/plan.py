@@ -35,14 +35,14 @@ WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
 
 @dataclass(frozen=True)
 class Plan:
-    """The functions that score rows: those of the judge, and the reward functions.
+    """The judge and the reward functions that score rows.
 
     Attributes:
         rewards: method -> reward function.
         needed: names of the judge's checks that the rewards need, such as "fact" and "outcome". A
             check is a function from responses to verdicts.
         sections: sections of a response ("think", "answer", "body") whose claims are checked.
-        checks: the judge: its claim extractor and its checks; None if no judge is needed.
+        checks: the judge's functions: claim extractor and checks; None if no row needs a judge.
         left_out: method that cannot be scored -> names of the checks that the judge lacks for it.
     """
 
@@ -110,11 +110,12 @@ def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict
 
 
 def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
-    """Return the functions (`Checks`) of the judge that `--judge` names.
+    """Return the judge that the option `--judge` names, as `Checks`.
 
-    They extract the claims of responses and give verdicts.
+    `Checks` are functions that extract the claims of responses and give verdicts.
 
     Args:
+        options: the options of `workbench score`.
         search: finds evidence for questions without passages; None: no search.
         judge: the language model, if `--judge` has a URL; else None.
     """
@@ -138,11 +139,13 @@ def local_or_world_checks(
 
 
 def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, MethodConfig], Plan]:
-    """Return the methods whose checks a judge has, with their configs, and a `Plan` to score them.
+    """Select the methods for which the judge has all checks, and plan how to score rows.
+
+    Return (method -> config of the selected methods, `Plan`).
 
     Args:
         configs: method -> config; if empty, rows get verdicts but no rewards.
-        checks: the judge. The names in `checks.verify`, such as "fact", are the checks it has.
+        checks: the judge. The keys of `checks.verify`, such as "fact", name its checks.
         optional: True leaves out methods that need a check the judge lacks; False raises an error.
 
     Raises:
@@ -170,15 +173,13 @@ def plan(configs: Configs, checks: Checks, optional: bool) -> tuple[dict[str, Me
 def score_in_actor(
     options: Options, judged: bool, known: dict[str, str]
 ) -> Callable[[list[Item]], list[Item]]:
-    """Load the judge in this process, a Ray actor, and return the function that scores rows.
-
-    The function is `Plan.score`.
+    """Load the judge in this process, a Ray actor; return `Plan.score`, which scores rows.
 
     Args:
         options: the options of `workbench score`.
-        judged: whether some rows have no verdicts. If False, no judge is loaded.
-        known: id -> hash (`passage_key`) of each passage stored with the output. A different
-            passage with the same id gets a new id.
+        judged: whether to load the judge; False if all rows have verdicts.
+        known: id -> hash (`passage_key`) of each passage stored with the output. A search result
+            gets a new id if a different passage has its id.
     """
     configs = configs_of(options)
     if not judged:
@@ -192,8 +193,9 @@ def evidence(options: Options, known: dict[str, str] | None = None) -> Search | 
 
     Args:
         options: the options of `workbench score`.
-        known: id -> hash (`passage_key`) of each passage stored with the output. A search result
-            gets a new id if a different passage has its id. None: read from the output's folder.
+        known: id -> hash (`passage_key`) of each passage stored with the output; None: read them
+            from the output's folder. A search result gets a new id if a different passage in
+            `known` has its id.
 
     Raises:
         WorkbenchError: the file of passages is empty or has an unreadable row.

@@ -166,9 +166,9 @@ SENTENCE_CLAIMS = ("human-atomic-facts", "model-atomic-facts", "atomic_facts")
 
 
 def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | None:
-    """Return the claims of an input row if they have no labels, so that they must be verified.
+    """Return the claims of an input row without labels; these claims are still to be verified.
 
-    Returns None if the row has no claims, or if at least one claim has a label.
+    Return None if the row has no claims, or if at least one claim has a label.
 
     Raises:
         Malformed: a claim has no text, or a span outside the response.

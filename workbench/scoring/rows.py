@@ -79,8 +79,8 @@ class Reader:
         path: the input file.
         columns: name of a field -> name of its column in the file, if the names differ.
         tokenize: splits responses into tokens. None: use the tokens in the row, or else words.
-        recognise: with the judge "world", adds reference data such as gold answers to a question.
-            None: questions are not changed.
+        recognise: adds reference data such as gold answers to a question about the closed world;
+            None with any judge other than "world": questions are not changed.
         known: id -> hash (`question_key`) of each question in the output's folder. A question of
             the input gets a new id if a different question has its id.
     """
@@ -151,8 +151,8 @@ class Reader:
         """Yield the rows that remain to be scored, in order, and remove their ids from `remaining`.
 
         Args:
-            remaining: id of each such row -> checksum of its response. A row whose response has
-                another checksum is skipped.
+            remaining: id of each such row -> checksum of its response. A row with one of these ids
+                is skipped if its response has another checksum.
         """
         for _, row in open_rows(self.path)[1]:
             if not remaining:

@@ -51,7 +51,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Job:
-    """An input file, and the objects that are needed to score it.
+    """A file to score, with the reader of its rows and the functions that score them.
 
     `settings` are stored with the output. A later call continues the output only with the same
     settings.

@@ -57,8 +57,9 @@ class Grader:
     Attributes:
         name: the method's name.
         grade: function from responses to feedback with verdicts and the method's rewards.
-        recognise: if the judge is the closed world (generated people and places), returns a
-            question with its reference data, such as gold answers. Else returns it unchanged.
+        recognise: function that adds reference data, such as gold answers, to a question, if the
+            judge is the closed world (generated people and places). With any other judge, it
+            returns the question unchanged.
     """
 
     name: str
@@ -176,8 +177,8 @@ def trl_reward(
         out: a folder in which every response is stored with its claims, verdicts and rewards, to be
             shown by `workbench inspect`; only for runs of one process. None: nothing is stored.
         max_failed: largest accepted share of failed completions in a batch. Above it, the function
-            raises `TooManyFailures`. If the data set has the column `answers` (or `checklist`), an
-            empty cell does not count as a failure; the reward is None.
+            raises `TooManyFailures`. If a reward is None only because the cell of `answers` (or
+            `checklist`) is empty, this is not a failure. If the column is missing, it is a failure.
 
     Raises:
         WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a

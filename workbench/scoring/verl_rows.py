@@ -48,9 +48,9 @@ def row_of(question: Question) -> JsonObject:
 def question_of(row: JsonMapping) -> Question:
     """Return the question in a row that verl passes to a reward manager.
 
-    The columns of the question are read from `extra_info`. Gold answers may also be in
-    `reward_model.ground_truth`, or in its field `target` as for Search-R1. The prompt is read from
-    `raw_prompt`.
+    Columns such as `answers` and `passages` (see `question_from_row`) are read from `extra_info`.
+    Gold answers may also be in `reward_model.ground_truth`, or in its field `target` as for
+    Search-R1. The prompt is read from `raw_prompt`.
 
     Raises:
         WorkbenchError: a column has a value of another type.
@@ -111,11 +111,12 @@ def _judge(judge: object) -> str | Checks:
 
 
 def reward_info(feedback: Feedback, name: str) -> tuple[float | None, JsonObject]:
-    """Return the reward of a response, and the extra info that verl stores with it.
+    """Return the reward `name` of a response, and the extra info that verl stores with it.
 
-    The reward is None if the response could not be scored. The info has "workbench_tokens" (rewards
-    per token) and "workbench_parts" (named parts of the reward), both as JSON texts,
-    "workbench_error" (why there is no reward) and "workbench_failed" (0.0 or 1.0).
+    `name` is the method's name. The info has "workbench_tokens" (rewards per token) and
+    "workbench_parts" (named parts of the reward), both as JSON texts, "workbench_error" (why there
+    is no reward) and "workbench_failed" (0.0 or 1.0). If the response could not be scored, the
+    reward is None.
     """
     value, row = reward_of(feedback, name), rewarded(feedback, name)
     reward, tokens = feedback.rewards.get(name), None
@@ -156,15 +157,17 @@ def estimate(
 ) -> "torch.Tensor":
     """Return the advantages (B, T) of a verl batch, by an estimator of `workbench.credit`.
 
-    Rows of two kinds do not count in their group, and their advantages are 0: responses that could
-    not be scored (a reward is NaN), and padding (the mask is 0 everywhere, and no reward is NaN).
+    Two kinds of rows get the advantage 0 and do not affect the other rows of their group:
+
+    * responses that could not be scored: a reward is NaN
+    * padding: the mask is 0 everywhere, and no reward is NaN
 
     Args:
         name: name of the estimator, one of `NAMES`, such as "group".
         rewards_BT: token rewards of B responses with up to T tokens.
         mask_BT: 1 for the tokens of the response, 0 for padding.
         index: the group of each row.
-        config: verl's `algorithm` settings.
+        config: verl's `algorithm` settings; None for the defaults.
 
     Raises:
         TooManyFailures: more than `algorithm.max_failed` (0.2) of the responses were not scored.

@@ -53,9 +53,10 @@ UNITS = {
 
 
 class Gold(NamedTuple):
-    """The parsed gold answers to a question, and what the question asks for, such as a person.
+    """The parsed gold answers to a question, and properties of the question.
 
-    What is asked for decides how an answer is compared with the gold answers.
+    The properties decide how an answer is compared with the gold answers. One property is, for
+    example, that the question asks for a person.
     """
 
     forms: tuple[Form, ...]
@@ -215,14 +216,14 @@ def equal(form: Form, words: Sequence[str]) -> bool:
 
 
 def is_mention(token: Token) -> bool:
-    """Whether a token replaces a gold answer (see `Gold.mask`)."""
+    """Whether a token is one that `Gold.mask` puts in place of a gold answer."""
     return token.text.startswith(MENTION)
 
 
 def is_number(text: str) -> bool:
     """Return whether a text contains a word that starts with a digit or with "-" and a digit.
 
-    The text is a single word, or the words of a gold answer as `Gold.mask` writes them.
+    The text is a word, several words, or the text of a token that replaces a gold answer.
     """
     return bool(re.search(r"(?:^|\0| )-?\d", text))
 

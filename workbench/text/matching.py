@@ -103,7 +103,7 @@ _QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:
-    """Return whether a final answer is right: its `probability` is above .9 (`DOUBT[1]`).
+    """Return whether a final answer is right: its `probability` is above 0.9.
 
     `matches("Paris.", ["Paris"])` → True. The arguments are described at `probability`.
     """

@@ -63,10 +63,11 @@ def agree(a: str, b: str) -> bool:
 
 
 def person_end(form: Sequence[str], words: Sequence[str]) -> int:
-    """Return how many of the first `words` name the person `form`; 0 if they may name another.
+    """Return the number of words at the start of `words` that name the person `form`.
 
-    The surnames must be equal and the given names must agree (see `agree`). "John Stuart Lennon"
-    may be another person than "John Lennon".
+    `form=["william", "jones"]`, `words=["bill", "jones", "won"]` → 2. The surnames must be equal
+    and the given names must agree (see `agree`). The result is 0 if `words` do not start with such
+    a name, or may name another person: "John Stuart Lennon" may not be "John Lennon".
 
     Args:
         form: the words of the person's name in the gold answer.
@@ -120,10 +121,12 @@ def _regions() -> tuple[dict[str, set[str]], set[str], re.Pattern[str]]:
 
 
 def located(text: str) -> str:
-    """Join a place and a region by "in" if they are one answer, by "or" if they are two candidates.
+    """Write "in" or "or" between a place and the region that follows it in a text.
 
-    * "Paris, France" → "Paris in France", because France contains Paris.
-    * "Paris in Texas" → "Paris or Texas", because Paris is not listed as a place in Texas.
+    * "Paris, France" → "Paris in France": one answer, because France contains Paris. "in" is also
+      written after a place that is not in the list of places.
+    * "Paris in Texas" → "Paris or Texas": two candidates, because Paris is not listed as a place
+      in Texas. Without the word "in", as in "Paris, Texas", the text is not changed.
     """
     for _ in range(3):  # "Chicago, Illinois, USA"
         text = _regions()[2].sub(_relation, text)

@@ -96,7 +96,7 @@ def written_outline(outline: Outline) -> str:
     """Return an outline as a text: "[Structure] … [Outline] … [Answer] …".
 
     `read_outline` parses this text, unless a part contains a marker such as "[Answer]", or a point
-    contains the number of the next point.
+    contains the number of the next point, such as "2." in point 1.
     """
     points = "\n".join(
         f"{number}. {_written(point)}" for number, point in enumerate(outline.points, start=1)

@@ -73,8 +73,8 @@ def section_at(parts: Sequence[Section], position: int) -> str | None:
 def answer_sections(text: str, prefill: str) -> tuple[str, ...]:
     r"""Return the names of the sections that form the answer: ("answer",) or ("answer", "body").
 
-    * ("answer",) if the text after the thinking has an answer tag or `[Answer]` *(ours)*. Without
-      thinking, this is the whole text.
+    * ("answer",) if an answer tag or `[Answer]` follows the thinking or, without thinking, occurs
+      anywhere in the text *(ours)*.
     * ("answer", "body") otherwise, which is all text except thinking and plans. A `\boxed{…}` makes
       no difference, because the sentence around it is part of the answer.
 
@@ -105,7 +105,7 @@ def in_answer(response: Response) -> Callable[[Claim], bool]:
     """Return a function that tells whether a claim belongs to the answer of `response`.
 
     The claim's section must be one of `answer_sections`. A claim that was not found in the response
-    belongs to the answer too *(ours)*: its `section` is "body", and its `sentence` is None.
+    (`section` "body", `sentence` None) also belongs to the answer *(ours)*.
     """
     wanted = answer_sections(response.text, response.prefill)
     return lambda claim: (

@@ -72,12 +72,13 @@ _CJK_LIST = re.compile(
 
 
 def states(tokens: Sequence[Token], gold: Gold) -> bool:
-    """Return whether a text states a gold answer; the first sentence that names it decides.
+    """Return whether a text states a gold answer.
 
-    The result is False in these cases, too:
+    Three conditions must hold:
 
-    * An earlier sentence names another possible answer, such as another date.
-    * A later sentence retracts the gold answer.
+    * The first sentence that names a gold answer states it.
+    * No earlier sentence names another possible answer, such as another date.
+    * No later sentence retracts the gold answer.
     """
     sentences = [Sentence(part, gold) for part in split(tokens, ".")]
     at = next((i for i, sentence in enumerate(sentences) if sentence.places), None)
@@ -144,26 +145,29 @@ class Sentence:
         return "name" if token.name else "noun"
 
     def has(self, classes: str, start: int = 0, end: int | None = None) -> bool:
-        """Whether a token from `start` to `end` has one of `classes`, such as "name noun"."""
+        """Whether a token has one of the word classes `classes`, such as "name noun".
+
+        Only tokens from `start` up to, but not including, `end` count; None: up to the last token.
+        """
         return not {*classes.split()}.isdisjoint(self.classes[start:end])
 
     def is_phrase(self) -> bool:
         """Return whether the sentence is only a phrase with a name, noun or number: "Lomar.".
 
-        Such a sentence may be another guess.
+        Before or after the gold answer, such a sentence counts as another guess.
         """
         stating = self.has("be auxiliary verb pronoun question relative gold preposition")
         return not stating and self.has("name noun number")
 
     def candidates(self, stating: "Sentence | None" = None) -> set[str]:
-        """Return the words of the sentence that could be a rival of the gold answer.
+        """Return the words of the sentence that could be another answer than the gold answer.
 
-        They are numbers if the gold answer is a number, and names otherwise. Nouns are included if
-        the gold answer is in lower case or the sentence has no function words.
+        If the gold answer is a number, they are numbers. Otherwise they are names, and also nouns
+        if the gold answer is in lower case or the sentence has no function words.
 
         Args:
-            stating: the sentence that states the gold answer. Nouns are included, too, if the gold
-                answer is in lower case there. None: this is not checked.
+            stating: the sentence that states the gold answer. The gold answer also counts as in
+                lower case if it is in this sentence. None: only its own spelling counts.
         """
         if self.gold.number:
             numbers = {text for i, text in enumerate(self.texts) if i not in self.denied}

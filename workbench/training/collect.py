@@ -54,7 +54,8 @@ def collect(
         how: sampling settings; `how.samples` responses are sampled for each question.
         method: name of the reward that `grade` computes; None if it computes no reward.
         chunk: number of questions in a chunk.
-        max_failed: largest accepted share of unusable responses in a chunk (see `ungraded`).
+        max_failed: largest accepted share of unusable responses in a chunk, such as responses
+            without a reward; `ungraded` defines them.
 
     Raises:
         WorkbenchError: no questions, duplicate questions, or `out` has samples of another policy,
@@ -120,6 +121,8 @@ def collect_in_stage(
     Args:
         job: the stage's initial policy, folder and seed. The responses are stored in the subfolder
             "samples" of this folder.
+        grade: function that grades responses.
+        sampling: sampling settings, with the largest accepted share of unusable responses.
         samples: number of responses per question.
         method: name of the reward that `grade` computes; None if it computes no reward.
         seed: seed for sampling; None for `job.seed`.
@@ -158,7 +161,7 @@ def ungraded(feedback: Feedback, method: str | None = None) -> str | None:
     * With `method`, a response is unusable if it has no reward by this method. A response without
       claims, such as a refusal, is usable without a reward.
     * Without `method`, a response is unusable if the extraction of its claims failed, or if all of
-      its verdicts failed. Errors because of a missing input, such as a gold answer, do not count.
+      its verdicts failed. A check without its input, such as a gold answer, is not a failure.
     """
     if method is not None:
         error = error_of(feedback, method)

@@ -37,9 +37,9 @@ LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER
 def engine(config: GRPO) -> Iterator[None]:
     """Context manager for a training that samples with vLLM in its own process.
 
-    A vLLM model that this process has loaded is shut down on entry, and the training's on exit.
-    Exit also restores environment variables that TRL sets, such as WORLD_SIZE. If `config` does not
-    use vLLM, nothing is done.
+    On entry, a vLLM model that this process loaded earlier is shut down. On exit, the training's
+    vLLM model is shut down, and environment variables that TRL sets, such as WORLD_SIZE, are
+    restored. If `config` does not use vLLM, nothing is done.
     """
     if config.vllm == "none":
         yield

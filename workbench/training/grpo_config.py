@@ -165,7 +165,7 @@ def check_colocate(config: GRPO) -> None:
 
 
 def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
-    """Return the number of responses per training step, per sampling call and per backward pass.
+    """Return three numbers of responses: per training step, sampling call and backward pass.
 
     The first two numbers count the responses of all processes, the third those of one process.
     """

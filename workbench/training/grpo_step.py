@@ -152,7 +152,12 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def as_responses(
         self, completion_ids: list[list[int]], number: list[int], step: int
     ) -> list[Response]:
-        """Return completions as `Response` values, with their groups and sample numbers."""
+        """Return completions as `Response` values, with their groups and sample numbers.
+
+        Args:
+            number: the index of each completion's question.
+            step: training step, from 1.
+        """
         numbers, size = self.recorder.gather(number), self.config.group_size
         # advantages are computed over successive rows, which must answer one question
         if not all(len(set(group)) == 1 for group in split_batches(numbers, size)):
@@ -188,9 +193,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def with_advantages(self, batch: Tensors) -> Tensors:
         """Return TRL's batch with our token advantages, (B, T), and a new tensor `row`, (B).
 
-        With the estimators "group" and "centred", TRL's own advantages, (B), are kept. `row` has
-        the index of each response in `self.responses`. The tokens of responses without a reward are
-        masked.
+        With the estimators "group" and "centred", the batch keeps the advantages that TRL computed,
+        (B). `row` has the index of each response in `self.responses`, the responses of this step.
+        The tokens of responses without a reward are masked.
         """
         size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
         name = estimator(self.config)
@@ -231,11 +236,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     def compute_loss(
         self, model: "PreTrainedModel", inputs: Tensors, *args: object, **kwargs: object
     ) -> Tensor:
-        """Compute the loss of a batch by TRL or Unsloth, and record its inputs.
+        """Return the loss of a batch, computed by TRL or Unsloth, and record its inputs.
 
-        `record_loss_inputs` stores the inputs, such as the advantages, in `self.responses`. For
-        Unsloth, it is called here, before the batch is converted to Unsloth's form. For TRL, the
-        overridden `_compute_loss` calls it.
+        The inputs, such as the advantages, are stored in `self.responses`. For Unsloth, this method
+        stores them, and then converts the batch to Unsloth's form. For TRL, `_compute_loss` stores
+        them.
         """
         if not self.plain:
             self.record_loss_inputs(unsloth_hooks.right_aligned(inputs))
@@ -324,7 +329,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
-        """Collect the logs of an optimizer step; after a whole training step, record their means.
+        """Keep the logs of an optimizer step; at the end of a training step, record their means.
 
         A training step has `iterations` optimizer steps.
         """

@@ -111,9 +111,9 @@ def offline_stage(
     """Return a `Stage`, one training of a run, that trains by SFT or DPO (`train_offline`).
 
     Args:
-        make: function that returns the training rows and their `Card`. It is called when the stage
-            runs, with the `Job`: the stage's folder, seed and initial policy. The card is stored as
-            `card.json` in the stage's folder.
+        make: function that returns the training rows and their `Card`, a description of their
+            origin. It is called when the stage runs, with the `Job`: the stage's folder, seed and
+            initial policy. The card is stored as `card.json` in the stage's folder.
         merged: save a full checkpoint instead of an adapter, so that another stage can start from
             it.
         name: name of the stage; "" for "sft" or "dpo".
@@ -225,9 +225,9 @@ def train_offline(
 
 
 def length_of(row: JsonMapping) -> int:
-    """Return the number of tokens of prompt and answer in a row from `example_ids` or `pair_ids`.
+    """Return the number of tokens of prompt and answer in an encoded SFT or DPO row.
 
-    For a DPO pair, the longer of the two answers counts.
+    `example_ids` and `pair_ids` encode rows. In a DPO row, the longer of the two answers counts.
     """
     if "input_ids" in row:
         return len(row["input_ids"])
@@ -235,9 +235,9 @@ def length_of(row: JsonMapping) -> int:
 
 
 def trained_tokens(row: JsonMapping) -> int:
-    """Return the number of tokens with a loss in a row from `example_ids` or `pair_ids`.
+    """Return the number of tokens with a loss in an encoded SFT or DPO row.
 
-    These are the labelled tokens of an SFT row, and all tokens of both answers of a DPO pair.
+    These are the labelled tokens of an SFT row, and all tokens of both answers of a DPO row.
     """
     if "labels" in row:
         return sum(label != IGNORED for label in row["labels"])

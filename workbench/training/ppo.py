@@ -326,10 +326,11 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
 def losses(
     actor: Actor, batch: Batch, rows_b: Tensor, config: PPO
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the clipped losses of the policy and the critic, and the probability ratios.
+    """Return the policy's clipped loss, the critic's clipped loss and the probability ratios.
 
-    Each loss is a scalar: the sum over the tokens of the b responses with the indices `rows_b`. The
-    ratios have the shape (b, T), with T tokens in the longest response of the batch.
+    They are computed for b responses of the batch, the ones with the indices `rows_b`. Each loss is
+    a scalar, the sum over the tokens of these responses. The ratios have the shape (b, T), with T
+    tokens in the longest response of the batch.
     """
     import torch
 

@@ -171,8 +171,8 @@ class RolloutRecorder(MetricsLog):
         """Grade some responses of a step, and return their feedback. `log` later stores it.
 
         Raises:
-            TooManyFailures: of the responses of this step that were graded in this and earlier
-                calls, a share above `max_failed` has no reward.
+            TooManyFailures: more than `max_failed` of the step's responses that have been graded so
+                far have no reward.
         """
         with self.timed("grading"):
             feedbacks = self.grade(responses)
@@ -193,9 +193,9 @@ class RolloutRecorder(MetricsLog):
     def log(self, step: int, logs: JsonMapping, responses: Sequence[Response]) -> None:
         """Store a finished step's graded responses, and append its metrics to metrics.jsonl.
 
-        The metric `ratio_change` is the mean of |probability ratio − 1| over all tokens; a token's
-        ratio is that of its last update. With one update per step it is 0, and clipping has no
-        effect.
+        The metric `ratio_change` is the mean of |ratio − 1| over all tokens. A token's ratio is its
+        probability at its last update, divided by its probability at sampling. With one update per
+        step, all ratios are 1, and clipping has no effect.
 
         Args:
             logs: the trainer's means over the step: "loss", "value_loss", "kl", "entropy",
@@ -260,8 +260,8 @@ def step_means(logs: Sequence[JsonMapping]) -> dict[str, float]:
     """Return the means of a trainer's logs over the optimizer steps of a training step.
 
     Args:
-        logs: the trainer's log of each optimizer step, such as {"loss": 0.1, "kl": 0.02}. Names
-            that are not in `LOGGED` or have no value are left out of the result.
+        logs: the trainer's log of each optimizer step, such as {"loss": 0.1, "kl": 0.02}. The
+            result has the metrics named in `LOGGED`, without those that have no value in any log.
     """
     values = {
         name: [float(log[name]) for log in logs if log.get(name) is not None] for name in LOGGED
@@ -276,16 +276,16 @@ def reward_of(feedback: Feedback, method: str) -> float | None:
 
 
 def error_of(feedback: Feedback, method: str) -> Failure | None:
-    """Return the `Failure` that explains why a response has no reward of `method`.
+    """Return the `Failure` of the claim extraction or, without one, of the reward of `method`.
 
-    The result is None if the response has this reward, or if no failure is stored.
+    The result is None if no failure is stored. A response with a `Failure` may have the reward.
     """
     reward = feedback.rewards.get(method)
     return feedback.error or (reward.error if reward else None)
 
 
 def reason(feedback: Feedback, method: str) -> str:
-    """Return why a response has no reward, as "stage: message"; "" if no failure is stored."""
+    """Return why a response has no reward, such as "verify: MESSAGE"; "" if not stored."""
     error = error_of(feedback, method)
     return f"{error.stage}: {error.message}" if error else ""
 
@@ -320,9 +320,9 @@ def reward_metrics(feedbacks: Sequence[Feedback], method: str) -> JsonObject:
 def claim_counts(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
     """Return mean numbers of judged claims per response, by label.
 
-    The keys are "claims" (all), "claims_correct", "claims_wrong" and "claims_vague". The means are
-    over the responses whose claims could be extracted. All values are None if no claim has a
-    verdict.
+    The keys are "claims" (all), "claims_correct", "claims_wrong" and "claims_vague" (neither
+    correct nor wrong). The means are over the responses whose claims could be extracted. All values
+    are None if no claim has a verdict.
     """
     extracted = [feedback for feedback in feedbacks if feedback.error is None]
     labels = Counter(

@@ -109,11 +109,12 @@ def redrawn(
 def shares(
     accelerator: "Accelerator", seed: int, prompts: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...]]:
-    """Return a seed for all processes, and the positions of this process's prompts.
+    """Return a seed that all processes share, and the positions of this process's prompts.
 
-    The seed is that of the first process. A position is the index of a prompt among the prompts of
-    all processes, sorted by `hf.longest_first`. With it, a process samples the same tokens for the
-    prompt as a single process would. For a single process, the result is (`seed`, ()).
+    The seed is that of the first process. To find the positions, the prompts of all processes are
+    sorted, longest first; a prompt's position is its index in this order. With seed and position,
+    a process samples the same tokens for a prompt as a single process would. If there is only one
+    process, the result is (`seed`, ()).
     """
     if accelerator.num_processes == 1:
         return seed, ()
@@ -186,8 +187,8 @@ def grouped(
     Args:
         questions: the question of each response.
         size: number of successive responses that form a group; None: all responses to a question.
-        counts: group name without ".2" -> number of such groups in earlier calls; updated by this
-            call. None: there were no earlier calls.
+        counts: number of groups that earlier calls have yielded, by name without ".2"; this call
+            adds its groups. None: there were no earlier calls.
     """
     counts = Counter() if counts is None else counts
     seen = Counter[str]()

@@ -57,7 +57,7 @@ class Judged:
 def as_whole(
     question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()
 ) -> Judged:
-    """Return a `Judged` answer to a question whose only segment is the whole `text`.
+    """Return the answer `text` to a question as a `Judged` with one segment, the whole text.
 
     The system prompt and the passages of the question are left out.
 
@@ -159,8 +159,8 @@ class Scorer:
         The result is () for a row of more than `longest` tokens.
 
         Args:
-            batch: number of rows in a forward pass. Passes over short rows have more rows, with at
-                most 4,096 tokens in total.
+            batch: number of rows in a forward pass. If the rows are short, a pass has more rows, as
+                many as fit into 4,096 tokens in total.
         """
         import torch
 
@@ -180,9 +180,9 @@ def passes(
 ) -> list[list[int]]:
     """Divide rows into forward passes, and return the row indices of each pass.
 
-    Rows of similar length share a pass. A pass has `batch` rows, or more if the rows are short. It
-    then has at most `tokens` tokens in total, with padding. Rows of more than `longest` tokens are
-    left out.
+    Rows of similar length share a pass. A pass has up to `batch` rows. If the rows are short, a
+    pass has more rows, as many as fit into `tokens` tokens in total, with padding. Rows of more
+    than `longest` tokens are left out.
 
     Args:
         lengths: number of tokens of each row.

@@ -32,9 +32,10 @@ def chunked_logprobs(
     length: int,
     options: JsonMapping,
 ) -> Logprobs:
-    """Return log-probabilities and entropies of the response tokens, each (B, length), and None.
+    """Return (log-probabilities, entropies, None) of the response tokens.
 
-    The None stands for the auxiliary loss in the result of TRL's function.
+    The first two have the shape (B, `length`), for B responses. None takes the place of the
+    auxiliary loss, which TRL's function returns there.
 
     Args:
         compute: TRL's `_chunked_logps`, which never holds the logits of all tokens at once.
@@ -58,7 +59,8 @@ def shared_prefix(model: "PreTrainedModel", length: int) -> "PreTrainedModel | S
     """Return a replacement for `model` that computes each distinct prompt of a batch only once.
 
     The model is returned unchanged if it uses gradient checkpointing, if its forward pass takes no
-    `position_ids`, or if `decode.plain_model` does not support it.
+    `position_ids`, or if `decode.plain_model` does not support it, for example because of
+    sliding-window attention.
 
     Args:
         length: number of response columns, the last columns of a batch.

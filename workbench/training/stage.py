@@ -20,11 +20,11 @@ class Job:
     """The arguments of `Stage.run`.
 
     Attributes:
-        start: folder or hub name of the policy to start from: the policy that the latest earlier
-            stage trained. If no earlier stage trained a policy, it is the run's initial policy.
+        start: folder or hub name of the policy to start from. It is the policy that an earlier
+            stage trained (the latest, if several did), otherwise the run's initial policy.
         out: folder to write to.
         seed: the run's seed.
-        stages: stage name -> folder, for all stages of the run before the last.
+        stages: stage name -> folder, for all stages of the run except the last.
     """
 
     start: str

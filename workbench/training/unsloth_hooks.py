@@ -46,10 +46,13 @@ def check_patched(trainer: object) -> None:
 
 
 def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
-    """Return whether to train with Unsloth: True (required), False (no) or None (if it runs here).
+    """Return `unsloth`, or False if Unsloth's trainer does not support the training.
 
-    The result is `unsloth`, or False if Unsloth's trainer does not support the training. It does
-    not support several processes, nor some settings, such as `redraws` and `vllm`.
+    Unsloth's trainer does not support several processes, nor some settings, such as `redraws` and
+    `vllm`.
+
+    Args:
+        unsloth: True requires Unsloth, False excludes it, None uses it if it runs here.
 
     Raises:
         WorkbenchError: Unsloth does not support the training, but is required or already imported.

@@ -164,7 +164,7 @@ def _make_once(pickled: bytes) -> Work[Any, Any]:
 def work_on_chunk(pickled: bytes, items: list[Any]) -> list[Any]:
     """Process a chunk of items in a Ray process; return one result per item.
 
-    `pickled` is the pickled argument `make` of `map_chunks`, which returns the processing function.
+    `pickled` is a pickled function that returns the processing function (`make` of `map_chunks`).
     """
     # at the top level of the module, because Ray pickles this function by reference
     return _make_once(pickled)(items)
@@ -178,16 +178,16 @@ def map_chunks(
 ) -> Iterator[list[Result]]:
     """Process chunks of items in Ray workers; yield each chunk's list of results, in order.
 
-    If a worker process dies, its chunk is sent again. After two deaths, the items of the chunk are
-    sent one by one. If two more processes die on the same item, its result is `failed(item,
-    failure)`.
+    If a worker process dies, its chunk is sent to another process. If this process dies too, the
+    items of the chunk are sent one by one. An item on which two more processes die gets the result
+    `failed(item, failure)`.
 
     Args:
         actors: number of worker processes, and the cluster. Without chunks, Ray is not started.
         make: returns the function that processes a chunk; called once in each worker process.
         failed: returns the result of an item that could not be processed.
-        chunks: lists of items. Up to `AHEAD` chunks per worker are read before their results are
-            yielded.
+        chunks: lists of items. They are read lazily: at most two (`AHEAD`) per worker are read
+            before their results are yielded.
 
     Raises:
         WorkbenchError: the cluster cannot be reached or is too small, or too many processes die in

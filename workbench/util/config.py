@@ -49,9 +49,9 @@ def setting(
     Args:
         default: the field's default value.
         help: the text in the table of settings and in the inspector, the package's local web page.
-        range: minimum, maximum and step of the inspector's control; it does not restrict values.
+        range: (minimum, maximum, step) of the inspector's control. Other values are valid, too.
         least, most, above, below: bounds of a number, checked by `check_values`. `above` and
-            `below` exclude the bound itself. `most` without `least` also excludes negative numbers.
+            `below` exclude the bound itself. If `most` is set but not `least`, `least` is 0.
         trains: True if the field affects only training, and not the reward of a given response.
         was: path of the field in earlier versions, which `--set` and stored configs may still use.
         unset: function that takes the config and returns the value to use if the field is None.
@@ -80,8 +80,8 @@ def help_of(config: DataclassInstance) -> dict[str, str]:
 def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]:
     """Return (minimum, maximum, step) of the inspector's control for the numeric field `name`.
 
-    If the field has no declared range, the control has 30 steps on each side of 0. The step is
-    derived from the default value: 0.01 for a default of 0.5, 0.1 for a default of 5.
+    If the field has no declared range, the step depends on the default value, and the control has
+    30 steps on each side of 0: (-0.3, 0.3, 0.01) for a default of 0.2, (-3, 3, 0.1) for 2.
     """
     spec = next(f for f in fields(config) if f.name == name)
     if spec.metadata.get("range"):
@@ -146,7 +146,7 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 def leaves(config: DataclassInstance, path: str) -> list[str]:
     """Return the full paths of all fields of the nested config at `path`, such as "grpo".
 
-    If `path` is not a nested config, return the full paths of the fields that it names, by `find`.
+    If `path` is the full or short path of a field instead, return `find(config, path)`.
     """
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)

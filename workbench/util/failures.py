@@ -12,8 +12,9 @@ A claim that its judge cannot read is not a failure: its verdict has the reason 
 
 `max_failed` is the largest accepted share of responses without a reward. The share is computed over
 the responses that are graded together: one training step, one call of `trl_reward`, the part of a
-file that `score` has graded so far, or one evaluation. If no reward is computed, responses with any
-failure are counted instead. For samples that are collected for training, see `training.collect`.
+file that `score` has graded so far, or one evaluation. If no method computes a reward, responses
+with a failure are counted instead. For samples that are collected for training, see
+`training.collect`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,9 +53,9 @@ def unparsed(target: str, reason: str, by: str, label: str = "vague") -> Verdict
 def unjudged(verdict: JsonMapping) -> dict[str, str]:
     """Return why the claim of a stored verdict was not compared with evidence; {} if it was.
 
-    If the judge could not interpret the claim, the result is `{"unparsed": reason}`. If the judge
-    found no evidence, it is `{"unfound": reason}`. The reason is a key of `REASONS`, such as
-    "pronoun".
+    If the judge could not interpret the claim, the result is, for example,
+    `{"unparsed": "pronoun"}`. If the judge found no evidence, it is `{"unfound": "words"}`.
+    `REASONS` explains the values.
     """
     items = verdict.get("evidence") or ()
     evidence = items if isinstance(items, list | tuple) else ()
@@ -141,7 +142,10 @@ def failures(row: JsonMapping) -> list[JsonMapping]:
 
 
 def failed(row: JsonMapping) -> bool:
-    """Return whether a stored row has a failure; a missing gold answer, for example, is not one."""
+    """Return whether a stored row has a failure.
+
+    Missing inputs, such as a gold answer, do not count.
+    """
     return bool(failures(row))
 
 
@@ -154,15 +158,15 @@ def is_logged(name: str) -> bool:
 
 
 def lacking(row: JsonMapping) -> set[str]:
-    """Return the missing inputs of a stored row, values of `LACKING` such as {"no gold answer"}."""
+    """Return the inputs that a stored row lacks, such as {"no gold answer"} (see `LACKING`)."""
     return {LACKING[error["kind"]] for error in _errors(row) if error.get("kind") in LACKING}
 
 
 def judged(row: JsonMapping) -> bool:
     """Return whether a stored row was judged: claims were extracted or a verdict was given.
 
-    A failed extraction or check counts as judged. A verdict that only records a missing input, such
-    as gold answers, does not count. There are two special cases:
+    A row is also judged if the extraction or a check failed. A verdict does not count if it only
+    reports a missing input, such as the gold answer. There are two special cases:
 
     * An empty response has no claims or verdicts. It was judged if a method gave it a reward; a
       reward logged by a trainer does not count.

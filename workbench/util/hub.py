@@ -27,9 +27,10 @@ PICKLES = {
 
 
 def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
-    """Return the model `load(name, **options)`, from local files if possible, else from the hub.
+    """Load a model by `load(name, **options)`, from local files if possible, else from the hub.
 
-    Local files are the folder `name` or the Hugging Face cache.
+    `load` is a loader such as `AutoModel.from_pretrained`. `name` is a folder, or a name on the
+    hub, whose local files are those in the Hugging Face cache.
 
     Raises:
         OSError: the hub cannot be reached or has no such model. Other exceptions of the loader
@@ -113,7 +114,8 @@ def check_adapter(adapter: Path) -> None:
 
     Raises:
         WorkbenchError: there are no safetensors weights, or adapter_config.json is unreadable,
-            describes another type of adapter than LoRA, or has a Megatron section.
+            describes another type of adapter than LoRA, or has the section `megatron_config`, which
+            can name code to run.
     """
     # other adapters can name a module, which PEFT would import and run
     check_no_pickle(sorted(adapter.glob("*.bin")))

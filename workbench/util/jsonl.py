@@ -23,9 +23,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @contextlib.contextmanager
 def remove_new_folders_on_error(folder: Path) -> Iterator[None]:
-    """Context manager that removes the new, empty folders if its block raises an exception.
+    """Context manager: if its block raises an exception, remove the folders that the block made.
 
-    Only `folder` and its parents are considered. A folder is new if the block created it.
+    Only `folder` and its parents are removed, and only if they are empty.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -79,7 +79,7 @@ def truncate_after_step(path: Path | str, step: int) -> int:
 
 
 def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
-    """Replace the content of a file by `lines`, atomically.
+    """Replace the content of a file by `lines`, atomically. Each line includes its line end.
 
     The file must not be open for appending.
     """
@@ -164,7 +164,7 @@ def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first")
     Args:
         path: the file, for the error message.
         head: its first 8 bytes.
-        unpacked: the remedy for a compressed file, in the error message.
+        unpacked: what to do with a compressed file, for the error message.
 
     Raises:
         WorkbenchError: the file is encoded as UTF-16, or compressed.

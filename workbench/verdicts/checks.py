@@ -84,7 +84,7 @@ def rule_checks(require_box: bool | None = False) -> Checks:
 
     Args:
         require_box: if True, accept an answer only in `\boxed{}`. None means True for questions
-            whose system prompt mentions `\boxed`.
+            whose system prompt mentions `\boxed`, and False for all others.
     """
     return Checks(given_or(rules()), {"outcome": outcome(require_box)})
 
@@ -95,7 +95,8 @@ def real_checks() -> Checks:
     A claim in a known form ("The capital of X is Y") is looked up in a table of facts, which is
     part of the repository. If the table cannot decide, the local verifier (a small entailment
     model) compares the claim with the passages of the question. For a question without passages,
-    it uses the page about the question's title that is stored with the table.
+    it searches the pages that are stored with the table: the page with the question's title or,
+    without a title, all pages.
     """
     checks = local_checks(from_passages(pages()).search)
     return replace(checks, verify={**checks.verify, "fact": by_table(checks.verify["fact"])})

@@ -45,13 +45,14 @@ def retrieve(
 ) -> list[Evidence]:
     """Return the passages to compare with each claim: one list per (response, claim) pair.
 
-    * If the question has passages, the list has the `k` passages most similar to the claim, or all
-      passages if `narrow` is False.
-    * Otherwise, it has the `k` best results of `search`, in the pages with the question's title or,
-      without a title, in all pages.
+    * If the question has passages, the list has the `k` passages most similar to the claim. If
+      `narrow` is False, it has all passages of the question.
+    * Otherwise, it has the `k` best results of `search`. If the question has a title, only pages
+      with this title are searched. If it has none, all pages are searched, and the list is empty
+      if nothing is found.
 
-    The list is empty if a search in all pages finds nothing. A `Failure` takes the place of the
-    list if there is no `search`, no page has the title, or the search fails.
+    If there is no `search`, no page has the title, or the search fails, the result for the claim is
+    a `Failure` instead of a list.
     """
     # one search for all claims, since a search may be a request to a server
     without_own = [pair for pair in pairs if not _own(pair[0])]
@@ -129,10 +130,9 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """Return the verdict on a claim for which no passage was found: label vague, P(true) = 0.
+    """Return a copy of `verdict` for a claim without passages: label vague, P(true) = 0.
 
-    The result is a copy of `verdict`. Its evidence, `{"unfound": "words"}`, means that no passage
-    shares a word with the claim.
+    The evidence is `{"unfound": "words"}`: no passage shares a word with the claim.
     """
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 

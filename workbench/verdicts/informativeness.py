@@ -31,12 +31,12 @@ def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> 
     """Rate the informativeness of each claim from 1 to 5; return a dict from claim id to rating.
 
     Content words are all words except words such as "the", "was" and "place". The subject of the
-    question is `title` if the question contains it, otherwise the name in the question. Whether a
-    claim is true does not matter. The first rule that fits decides:
+    question is `title`, if the question contains the title. Otherwise, it is the name in the
+    question. The rating does not depend on the truth of a claim. The first rule that fits decides:
 
     * 1: the claim has no new content word. It only repeats words of the question ("X is a
       country."), of an earlier claim, or of a longer claim in the same sentence. A denial also gets
-      1. Yes/no questions are an exception: their answers may repeat the question or deny it.
+      1. If the question is a yes/no question, a claim may repeat its words or deny it.
     * 5: the claim has at least half of the question's content words, not counting the subject. If
       the question has no other content words, the claim must name the subject and a new number or
       name.

@@ -159,8 +159,8 @@ def claim_checklist(judge: Judge) -> Verify:
 
     A language model labels each claim consistent, contradictory or missing in the checklist, with
     one request per response. If the question has no checklist, every claim is labelled missing. The
-    verdict on the claim with the id 3 has `aspect="checklist"` and `target="claim:3"`. KLCF's
-    reward uses these verdicts if its option `truth` is "missing".
+    verdict on the claim with the id 3 has `aspect="checklist"` and `target="claim:3"`. With the
+    setting `klcf.truth=missing`, KLCF's truthfulness reward counts only the missing claims.
     """
 
     def targets(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:

@@ -39,7 +39,8 @@ class LLMJudge:
             no index.
         cache: file of stored replies; None: replies are not stored. The keys contain the model and
             the prompt, but not the URL.
-        options: extra fields of each request body; the value None removes a field.
+        options: extra fields of each request body, such as {"reasoning_effort": "low"}. A field
+            with the value None is removed from the body.
         tokens: maximum number of tokens of a reply; None: 2048.
         first: the local judge that checks before the model (see `local_first_checks`); None to call
             the model for every check.
@@ -56,9 +57,9 @@ class LLMJudge:
     def identity(self) -> JsonObject:
         """Return the settings on which the verdicts depend, as JSON values.
 
-        The keys are "model", "prompts" (digest of the prompt templates), "store" (content of the
-        index; None without an index) and, if set, "options" and "first". The URL is left out,
-        because the same model may move to another server.
+        The keys are "model", "prompts" (digest of the prompt templates), "store" (fields that
+        identify the content of the index; None without an index) and, if set, "options" and
+        "first". The URL is left out, because the same model may move to another server.
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.
@@ -155,7 +156,7 @@ class LocalJudge:
         """Return the settings on which the verdicts depend, as JSON values.
 
         The keys are "model" (always "local"), "verifier" (its name; None for the shipped one) and
-        "store" (content of the index; None without an index).
+        "store" (fields that identify the content of the index; None without an index).
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.

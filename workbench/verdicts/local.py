@@ -76,9 +76,9 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
     * If the passages lack a number or name of the claim, its label is wrong and its P(true) is low.
     * If the claim or its sentence is hedged, "correct" becomes "hedged_correct" and "wrong" becomes
       "hedged_wrong".
-    * A claim may join two values, as in "won the prize in Physics in 1911". If its sentence also
-      has a claim with only one of them, the longer claim needs a single sentence that supports it.
-      Otherwise, it is vague.
+    * A claim may join two values, as in "won the prize in Physics in 1911", and contain another
+      claim of its sentence ("won the prize in 1911"). The longer claim is labelled correct only if
+      a single sentence of the passages supports it; if only several together do, it is vague.
 
     Args:
         verifier: the local verifier.

@@ -6,11 +6,11 @@ from workbench.types import SUPPORTED, Batch, Checked, Verify
 
 
 def local_first(local: Verify, judge: Verify) -> Verify:
-    """Return a function that labels claims by `local`, then the correct claims again by `judge`.
+    """Return a function that labels claims by `local`, and its correct claims again by `judge`.
 
-    The local verifier often accepts a wrong relation between the right names; a language model does
-    not. If `judge` fails on a claim, the verdict has an error and no label. `local` rates how
-    informative each claim is.
+    If `local` labels a claim correct, the verdict of `judge` replaces its verdict, because the
+    local verifier often accepts a wrong relation between the right names. If `judge` fails on a
+    claim, the verdict has an error and no label. The informativeness is always that of `local`.
 
     Args:
         local: the check by the local verifier.

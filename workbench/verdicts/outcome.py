@@ -12,17 +12,17 @@ def outcome(require_box: bool | None = False) -> Verify:
     The rules of `workbench.text` compare the final answer with the gold answers.
 
     * `uncertain`: an abstention, whatever the gold answer *(ours)*
-    * `correct`: an answer that agrees with a gold answer; "invalid question" if the premise is
-      false
+    * `correct`: an answer that agrees with a gold answer. For a question with a false premise, the
+      answer "invalid question" is correct.
     * `incorrect`: any other answer, and a missing or retracted answer
 
     If the question has no gold answers, the verdict has an error. `p` is the probability that a
-    person accepts the answer (`workbench.text.probability`). It is None if no comparison was
-    needed.
+    person accepts the answer (`workbench.text.probability`). It is None for an abstention and for a
+    missing or retracted answer.
 
     Args:
         require_box: if True, accept an answer only in `\boxed{}`. None means True for questions
-            whose system prompt mentions `\boxed`.
+            whose system prompt mentions `\boxed`, and False for all others.
     """
     return lambda batch: [Checked((by_rule(response, require_box),)) for response, _ in batch]
 
@@ -33,7 +33,7 @@ def committed_answer(response: Response, require_box: bool | None) -> str | None
     Args:
         response: the response.
         require_box: if True, only the content of `\boxed{}` is a final answer. None means True if
-            the question's system prompt mentions `\boxed`.
+            the question's system prompt mentions `\boxed`, otherwise False.
     """
     boxed = r"\boxed" in response.question.system if require_box is None else require_box
     return final_answer(response.text, boxed, response.prefill)
@@ -49,7 +49,7 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
     Args:
         response: the response with the final answer.
         require_box: if True, only the content of `\boxed{}` is a final answer. None means True if
-            the question's system prompt mentions `\boxed`.
+            the question's system prompt mentions `\boxed`, otherwise False.
     """
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
@@ -67,7 +67,7 @@ def by_rule(response: Response, require_box: bool | None) -> Verdict:
     Args:
         response: the response with the final answer.
         require_box: if True, only the content of `\boxed{}` is a final answer. None means True if
-            the question's system prompt mentions `\boxed`.
+            the question's system prompt mentions `\boxed`, otherwise False.
     """
     if verdict := without_comparison(response, require_box):
         return verdict

@@ -64,8 +64,8 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 def by_table(fact: Verify) -> Verify:
     """Return a function that labels claims by a table of facts about countries and cities.
 
-    If the table cannot decide, a claim keeps the label of the check `fact`. The informativeness of
-    a claim and the passages in its evidence always come from `fact`.
+    `fact` is another check that labels claims. Its label is used if the table cannot decide. Its
+    informativeness, and the passages in its evidence, are always used.
     """
     return lambda batch: [
         replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))

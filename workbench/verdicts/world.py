@@ -42,10 +42,10 @@ def world_facts(world: World) -> Verify:
     A claim that is not a fact of the world is wrong. Its informativeness, from 1 to 5, is the
     highest importance of the facts that it states.
 
-    A claim is irrelevant if it is about another subject than the question, or repeats a claim of
-    the same section, such as the thinking section *(ours)*. An irrelevant claim has the
-    informativeness 1 and a second verdict, with `aspect="subject"`. The label of this verdict is
-    "other" for another subject and "asked" for a repetition.
+    A claim is irrelevant if it is about another subject than the question, or repeats earlier
+    claims of its section (thinking or answer) *(ours)*. An irrelevant claim has the informativeness
+    1 and a second verdict, with `aspect="subject"`. The label of this verdict names the subject of
+    the claim: "other", or "asked" (the question's subject) for a repetition.
 
     If the question's `meta["evidence"]` is "passages", claims are compared with the question's
     passages instead of the facts. A claim that the passages neither state nor contradict is vague.
@@ -116,9 +116,9 @@ def world_question(world: World, question: Question) -> Question:
     """Return a question with the world's gold answers, kind, title, checklist and `meta` added.
 
     Values that the question already has are kept. A question of the world is recognised by its
-    text. For a question about a single fact, all wordings of the world are recognised. A question
-    that is not recognised only gets a title: the people (or, without people, the other entities) in
-    its text, as in "Ana Bo;Toma Fel".
+    text. A question about a single fact is also recognised in the other wordings that the world has
+    for it. A question that is not recognised only gets a title: the people (or, without people, the
+    other entities) in its text, as in "Ana Bo;Toma Fel".
     """
     known = _questions_by_text(world).get(_plain(question.text))
     if known is None:
@@ -243,9 +243,9 @@ class _Relevance:
         Call this method for the claims of a response in their order.
 
         * A repetition states only facts that earlier claims of the same section state. A vague
-          claim repeats any claim with the same subject and relation.
-        * The subject may follow from a wrong claim. If a response names a wrong employer, a claim
-          about the city of that employer is not "other".
+          claim repeats any earlier claim with the same subject and relation.
+        * For "In which city is the employer of Ada based?", a claim may name a wrong employer. A
+          claim about this employer, such as its city, is not "other".
         * If the question's subject is unknown, no claim is "other".
 
         Args:

@@ -64,9 +64,9 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
     """Fit the thresholds of a verifier, and return `settings` with them.
 
     * `support` and `contradict` are the thresholds of the labels "correct" and "wrong". They
-      minimise the cost of wrong labels (`COST`), where each class has the same weight.
-    * `split` is the threshold of p(support) for the decision "supported or not". It maximises the
-      balanced accuracy of this decision, between .2 and .5.
+      minimise the cost of wrong labels (`COST`). Each gold class has the same total weight.
+    * `split` is the threshold of p(support) for the decision "supported or not". It is the value
+      from .2 to .5 that maximises the balanced accuracy of this decision.
 
     Args:
         settings: the settings to change.

@@ -168,9 +168,9 @@ def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
     """Return the cross-encoder for inference: the packaged weights with an adapter added.
 
     Args:
-        small: the adapter. The change of a linear layer NAME is the product `NAME.up` (out, rank) @
-            `NAME.down` (rank, in). The change of any other tensor is stored whole. For the head,
-            the adapter has the weights themselves.
+        small: the tensors of the adapter. The product `NAME.up` (out, rank) @ `NAME.down` (rank,
+            in) is added to the linear layer NAME. A tensor NAME is added to any other tensor. The
+            head is not packaged, so the adapter has its weights.
 
     Raises:
         WorkbenchError: the tensors do not fit this version of the model.

@@ -84,7 +84,8 @@ _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 class Reading(NamedTuple):
     """The text that the model compares with the evidence to check a claim.
 
-    "Bell was not born in Rome" becomes the text "Bell was born in Rome" with `denied` True. If a
+    "Bell was not born in Rome" becomes the text "Bell was born in Rome" with `denied` True. If only
+    a part of the claim is a denial, `partial` is True, and a contradiction does not count. If a
     claim must not be compared, `unread` is the reason, such as "language"; otherwise it is "".
     """
 
@@ -95,10 +96,11 @@ class Reading(NamedTuple):
 
 
 def read_plain(claim: str) -> Reading:
-    """Remove the markup from a claim; return a `Reading` for a model of any language.
+    """Remove the markup from a claim, and return the result as a `Reading`.
 
-    Its field `unread` is "circular" for a claim such as "Benin's capital is Benin", "instruction"
-    for a claim that only instructs the judge, and "" for other claims.
+    The claim may be in any language, and denials are not converted. The field `unread` is
+    "circular" for a claim such as "Benin's capital is Benin", "instruction" for a claim that only
+    instructs the judge, and "" for other claims.
     """
     text = plain(encodable(claim))
     unread = "instruction" if is_instruction(text) else "circular" if is_circular(text) else ""

@@ -56,8 +56,8 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 class Settings:
     """The fitted temperature and thresholds of a verifier, and its limits for long evidence.
 
-    A claim is labelled by the larger of p(support) and p(contradict). It is `correct` if p(support)
-    ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`.
+    The larger of p(support) and p(contradict) is compared with its threshold, `support` or
+    `contradict`. If it reaches the threshold, the label is `correct` or `wrong`, otherwise `vague`.
 
     Attributes:
         temperature: divides the scores (Guo et al., arXiv 1706.04599).
@@ -181,10 +181,10 @@ class Verifier:
         """Check each claim against its passages, and return the results in order.
 
         * A passage is divided into windows of whole sentences. The model reads the windows that
-          `relevant` selects. By default, the window with the highest p(support) or p(contradict)
-          decides, and other windows have no effect; see `POOLS`.
-        * An objection (`workbench.verifier.mentions`) limits p(support) to a value below
-          `Settings.split`.
+          share most words with the claim (`relevant`). By default, the window with the highest
+          p(support) or p(contradict) decides alone. `Settings.pool` can change this.
+        * If the passages lack a number or name of the claim (an objection), p(support) is limited
+          to a value below `Settings.split`, so the claim does not count as supported.
         * The p(support) of a denial is the p(contradict) of the denied statement.
         * The result is neutral for a claim without passages, and for a claim that cannot be read
           (`workbench.verifier.reading`).
@@ -293,7 +293,7 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
 def relevant(claim: str, candidates: list[Window], most: int = MOST_WINDOWS) -> list[Window]:
     """Return the `most` windows that share most words with the claim, in the order of the text.
 
-    A word counts log(1 + N/n) if n of the N candidates have it.
+    Rare words count more: a word that n of the N candidates have counts log(1 + N/n).
     """
     if len(candidates) <= most:
         return candidates

@@ -25,11 +25,11 @@ THINK_SHARE = 1 / 8
 
 @dataclass(frozen=True)
 class Document:
-    """A pre-training document: a plain text (with the prompt ""), or a reply to `prompt`.
+    """A pre-training document: a plain text, or a reply to `prompt`.
 
-    `system` is the instruction to think if the reply has a thinking section, otherwise "".
-    `fact_ids` are the ids of the facts that the text states, each once, even if both the thinking
-    section and the answer state a fact.
+    `prompt` is "" for a plain text. `system` is the instruction to think if the reply has a
+    thinking section, otherwise "". `fact_ids` are the ids of the facts that the text states,
+    without duplicates.
     """
 
     kind: str  # "biography", "qa" or "list"

@@ -55,7 +55,7 @@ class Ephemeral:
         There is one fact for each relation of people, such as "born_in".
 
         Args:
-            peaked: True draws a few values often and the others rarely, like a policy that guesses.
+            peaked: True draws a few values often and the others rarely, as a guessing policy does.
                 False draws all values with the same probability.
             name: name of the person; "" to draw a name.
         """

@@ -23,9 +23,11 @@ FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]  # kind of a value -> 
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """The settings that determine a world: its seed, its size, and two shares of people.
+    """The settings that determine a world.
 
-    `scale` multiplies the number of entities of each kind; tests use less than 1.
+    `scale` multiplies the number of entities of each kind; tests use less than 1. `authors` is the
+    share of people who have written books, `stale` the share of people whose page also exists in an
+    outdated edition.
     """
 
     seed: int = 0
@@ -41,9 +43,10 @@ class WorldConfig:
 class Entity:
     """A person, city, company, university, award or book.
 
-    `name` is unique in the world and serves as the entity's id. `tier`, one of `TIERS`, is a
-    measure of how well the pre-training documents cover its facts. `split` is one of `SPLITS`.
-    `aliases` maps a language ("en" or "l2") to the accepted names.
+    `name` is unique in the world and serves as the entity's id. `tier` says how well the
+    pre-training documents cover its facts: "known", "half", "partial", "unknown" or "page_only".
+    `split` is "sft", "rl", "validation", "test" or "ood". `aliases` maps a language ("en" or "l2")
+    to the accepted names.
     """
 
     name: str

@@ -18,7 +18,7 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": None, "hedged_wrong": 
 
 
 class Source(NamedTuple):
-    """A sentence of a passage that states an object for a subject and a relation.
+    """A sentence of a passage that states a fact, and the object of this fact.
 
     `passage` is the passage's id, `span` the characters of the sentence. `edition` is the year of
     the page's edition; 0 if the passage has none.
@@ -34,7 +34,7 @@ Statements = Mapping[tuple[str, str], Sequence[Source]]  # by subject and relati
 
 
 def read_statements(parser: Parser, passages: Sequence[Passage]) -> Statements:
-    """Return (subject, relation) -> sentences of the passages that state an object for them.
+    """Return the facts that passages state: (subject, relation) -> objects with their sentences.
 
     Hedged and vague sentences are left out.
     """
@@ -82,7 +82,8 @@ class Oracle:
         """Return the label of a parsed claim, one of `CLAIM_LABELS`.
 
         If the facts of the world decide, a claim that is not a fact is wrong. If passages decide, a
-        claim is wrong if they state only other objects. It is vague if they state no object.
+        claim is wrong if they state only other objects for its subject and relation. It is vague if
+        they state no object. A claim without an object is always vague.
         """
         if self.statements is None:
             true = frozenset({self.world.by[claim.subject][claim.relation].object})
@@ -96,8 +97,8 @@ class Oracle:
     def judge(self, claims: Sequence[str], topic: str | None = None) -> list[Verdict]:
         """Return a verdict on each claim, in order.
 
-        A claim that states several facts gets the worst of their labels (the last in
-        `CLAIM_LABELS`).
+        A claim that states several facts gets the worst of their labels. The order from best to
+        worst is "correct", "hedged_correct", "vague", "hedged_wrong", "wrong".
 
         Args:
             claims: the texts of the claims.

@@ -120,7 +120,10 @@ class Parser:
         self._parse = lru_cache(maxsize=4096)(self._parse_text)
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
-        """Return the sentences of `text`, the facts that they state, and the unparsed sentences.
+        """Parse a text; return a `Parse` with three fields.
+
+        `sentences` are the spans of all sentences, `claims` the facts that they state, and
+        `unparsed` the sentences that cannot be parsed, except questions and abstentions.
 
         Args:
             text: a response, a part of a response, or a claim.

@@ -17,8 +17,9 @@ from workbench.types import JsonObject
 class Relation:
     """A relation between an entity and a value, such as "born_in".
 
-    `states`, `hedges` and `vague` are the templates of its sentences, `asks` and `checks` those of
-    its questions. Each maps a language ("en" or "l2") to its templates.
+    The templates of its sentences are `states` ("{s} is a {o}."), `hedges` ("{s} may be a {o}.")
+    and `vague` ("{s} has some profession."). `asks` are templates of questions for the value,
+    `checks` of yes/no questions. Each maps a language ("en" or "l2") to its templates.
     """
 
     name: str

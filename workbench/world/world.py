@@ -75,10 +75,10 @@ class World(KnowledgeBase):
         return counts
 
     def shown(self, question: Question) -> int | None:
-        """Return how many documents state the least documented fact that a question needs.
+        """Return the number of pre-training documents that state the fact that a question needs.
 
-        Pre-training documents of both languages are counted. The result is None if the question
-        needs no facts.
+        If it needs several facts, the result is the smallest of their numbers. If it needs no
+        facts, the result is None. Documents of both languages are counted.
         """
         facts = question.meta.get("fact_ids", ())
         return min((sum(self.exposures.get(fact, {}).values()) for fact in facts), default=None)

@@ -25,7 +25,8 @@ class Reader:
         most: maximum number of passages in a prompt.
         room: maximum tokens of a prompt with several passages. The last passages are dropped until
             the prompt fits.
-        limit: maximum tokens of a prompt with one passage, at least `room`.
+        limit: maximum tokens of a prompt with a single passage, which is shortened if necessary.
+            `limit` is never below `room`.
         new_tokens: maximum tokens of an answer.
         small: whether the policy is a tiny policy, whose vocabulary is the closed world's.
     """

@@ -29,7 +29,7 @@ class Sources:
     Attributes:
         search: function of a list of questions and k. It returns the k best passages for each
             question, the best first.
-        checks: function that returns the judge's functions, which extract and verify claims.
+        checks: function that loads the judge, and returns it as a `Checks` object.
         exact: True if the judge is the closed world's judge, which makes no errors.
         foreign: True if the passages are not pages of the closed world.
     """
@@ -42,13 +42,13 @@ class Sources:
     def question(self, text: str, checks: Checks) -> Question:
         """Convert a text to a `Question` whose answers are judged only by its passages.
 
-        By default, the closed world's judge compares claims with all facts of the world. The entry
-        `meta["evidence"] = "passages"` limits it to the question's passages. Other judges need no
-        such entry.
+        By default, the closed world's judge compares claims with all facts of the world. For this
+        judge, the result therefore has the entry `meta["evidence"] = "passages"`. Other judges need
+        no such entry.
 
         Args:
             text: the text of the question.
-            checks: the judge's functions, as returned by `self.checks`.
+            checks: the judge, as returned by `self.checks`.
         """
         question = Question("answer", text)
         if not self.exact:

@@ -38,14 +38,14 @@ class Sentence:
     """One sentence of an answer.
 
     Attributes:
-        passages: ids of the sentence's sources: the passages in `cited`, or those in `found` if
-            `cited` is empty.
+        passages: ids of the sentence's sources. These are the cited passages; without citations
+            (`cited`), they are the passages with support (`found`).
         label: label of the sentence's worst claim, from "correct" to "wrong"; None if the sentence
             has no claim, or if a check failed.
         p: probability that the worst claim is true; None if unknown.
         cited: numbers of the passages that the sentence cites, such as 2 for "… [2]". A sentence
-            without a citation gets the numbers in the points of the outline that name the same
-            subject. A number may be wrong: there may be no passage with it.
+            without a citation gets the numbers that the outline cites for the sentence's subject. A
+            number may be wrong: no passage may have it.
         found: ids of the passages that support the sentence's claims, according to the judge.
         error: why the sentence could not be judged; None if no check failed.
     """

@@ -56,8 +56,8 @@ def build_policy(
         out: the output folder.
         seed: seed of the world and of the training.
         threads: number of CPU threads.
-        size: "full" is the shipped policy (about 80 minutes on two cores). "small" is a smaller
-            model of a small world, which trains quickly.
+        size: "full" is the shipped policy (about 80 minutes on two cores). "half" has half the
+            parameters. "small" is a smaller model of a small world, which trains quickly.
 
     Returns:
         The content of `card.json`: the arguments, the cost of the training and the measured rates.
@@ -120,6 +120,7 @@ def train(
 ) -> "tuple[LlamaForCausalLM, JsonObject]":
     """Train a tiny policy: lessons, then pre-training ("base"), then fine-tuning ("sft").
 
+    A lesson is a short training on synthetic sequences that practise copying and other skills.
     The model is saved as `out/base` after the pre-training and as `out/sft` at the end.
 
     Args:

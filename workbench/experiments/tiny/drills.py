@@ -35,12 +35,12 @@ class DrillWriter:
 
     Args:
         fillers: ids of words that stand between the important words.
-        signs: ids of punctuation and of markers such as "<think>", which are mixed with the
-            fillers. Without signs, the abilities do not transfer to text: the accuracy of `binding`
-            fell from .94 to .03 at the first full stop.
+        signs: ids of punctuation and of tags such as "<think>", which are mixed with the fillers.
+            Without signs, the abilities do not transfer to text: the first full stop lowered the
+            accuracy on `binding` drills from .94 to .03.
         names: ids of words that are used as names and values.
         years: ids of years, in ascending order.
-        verdicts: ids of the two words for "equal" and "different".
+        verdicts: (id for "equal", id for "different"), such as the ids of "Yes" and "No".
         mark: id of the token that announces an answer, such as "<answer>".
         turns: ids of role tokens and punctuation of a conversation.
         seed: seed of the random generator.
@@ -68,7 +68,7 @@ class DrillWriter:
         return getattr(self, kind)()
 
     def copying(self) -> Drill:
-        """Return a drill that repeats a list of words three times."""
+        """Return a drill that consists of three copies of a random list of words."""
         ids = self.rng.choices(self.words, k=self.rng.randint(4, 20))
         # the first copy of the list cannot be predicted, and neither can the next word after it
         return ids * 3, [False] * (len(ids) + 1) + [True] * (2 * len(ids) - 1)
@@ -85,10 +85,11 @@ class DrillWriter:
         return drill
 
     def binding(self) -> Drill:
-        """Return a drill that states the values of some names four times.
+        """Return a drill that states the values of some names in four rounds.
 
-        The order of the names differs each time. From the second time on, the values are targets.
-        Up to five filler words stand between a name and its value; the maximum varies by drill.
+        Each round has a new order of the names: "Ada Fel Bo Kim" (Fel is the value of Ada), then
+        "Bo Kim Ada Fel". From the second round on, the values are targets. Filler words may stand
+        between a name and its value: none in some drills, up to five in others.
         """
         count = self.rng.randint(3, 8)
         words = self.rng.sample(self.names, 2 * count)
@@ -104,7 +105,8 @@ class DrillWriter:
         """Return a drill in the form of a conversation about names and values.
 
         The first turn states a value for each name and asks for one of the values. Each later turn
-        asks for another value. A name has one or two words.
+        asks for another value. The values in the replies are targets: "<user> Ada Fel. Bo Kim. Bo?
+        <assistant> Kim. <user> Ada? <assistant> Fel". A name has one or two words.
         """
         count, turns = self.rng.randint(2, 6), self.turns
         values = self.rng.sample(self.names, count)
@@ -125,9 +127,10 @@ class DrillWriter:
         return self._pairs((0,))
 
     def agreement(self) -> Drill:
-        """Return a drill like `equality`, in which each word of a pair has a context.
+        """Return a drill like `equality`, with a context before each word of a pair.
 
-        The context is zero to three words before the word. It is equal for both words of a pair.
+        The context is zero to three words, and the same for both words of a pair. The pair "Fel
+        Kim Ada Fel Kim Bo" has the context "Fel Kim", and the words Ada and Bo are different.
         """
         return self._pairs((0, 1, 2, 3))
 
@@ -146,7 +149,7 @@ class DrillWriter:
     def order(self) -> Drill:
         """Return a drill about the earlier of two years.
 
-        The drill is a list of 4 to 16 examples, whose last token is the target:
+        The drill is a list of 4 to 16 examples. The last token of each example is the target:
 
         * two years and the earlier year: "1950 1923 1923"
         * two words with a year each, the mark, and the word with the earlier year: "Ada 1950 Bo

@@ -6,11 +6,12 @@ partly known person that no document states.
 
 The data adds little knowledge:
 
-* Examples about the world's people and books use only the split `sft`. So the exposures of all
-  other facts are those of the documents.
+* Examples about the world's people and books use only the split `sft`. So facts about people and
+  books of other splits occur only in the documents.
 * These examples ask about covered facts and about gaps. The answer to a gap is a wrong guess or "I
   do not know".
-* The second step of a two-hop answer states a covered fact of a city, company or university.
+* A two-hop answer, such as to "In which country was Ana Bo born?", also states a covered fact of a
+  city, company or university.
 * All other examples are about people outside the world. They are skills (`skills.py`), or fluent
   guesses, in which a few values are frequent.
 """
@@ -31,7 +32,7 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Habits:
-    """Shares of abstentions, hedges and vague sentences in SFT examples about unknown facts."""
+    """How often SFT examples about unknown facts abstain, hedge or are vague, as shares."""
 
     abstain: float = 0.1  # abstentions among short questions about unknown people
     doubt: float = 0.4  # abstentions among reasoned answers about unknown people
@@ -44,7 +45,8 @@ class Habits:
 class SFTWriter(Writer):
     """A random generator of SFT examples.
 
-    Long texts that compare two people are in English. So are three quarters of all other examples.
+    Long texts that compare two people are in English. Of all other examples, three quarters are in
+    English and the others in the closed world's second language ("l2").
     """
 
     def __init__(self, world: World, habits: Habits, seed: int) -> None:

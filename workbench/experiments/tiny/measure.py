@@ -32,10 +32,12 @@ def measure(policy: Policy, world: World, split: str) -> JsonObject:
     * `short`, `l2`: evaluation reports of short questions, in English and in the second language.
     * `partial`: rates on people about whom the training documents state only some facts: for these
       facts ("covered") and for the other facts ("gaps").
-    * `exposure`: triples (number of documents that state the fact, accuracy, number of questions).
+    * `exposure`: accuracy by the number of documents that state a fact, as a list of triples
+      (number of documents, accuracy, number of questions).
     * `biography`, `two_facets`: evaluation reports of texts about one person, and about two.
-    * `reading`: rates on questions with passages about invented people, by layout of the passages
-      (see `SkillWriter.reading`). For the test split, also "page": see `page_questions`.
+    * `reading`: rates on questions with passages about invented people, by layout of the passages,
+      such as "one" (one passage). For splits other than "validation", also "page": the rates on
+      `page_questions`.
     * `reasoned`: rates on questions that need several steps, by kind, such as "two_hop".
     """
     grade_outcome = grade([outcome()], {})
@@ -77,9 +79,9 @@ def measure(policy: Policy, world: World, split: str) -> JsonObject:
 
 
 def texts(policy: Policy, world: World, questions: Sequence[Question]) -> JsonObject:
-    """Return the evaluation report of the texts that a policy writes, greedy and sampled.
+    """Return the evaluation report of the long texts with which a policy answers questions.
 
-    The closed world's judge grades the texts.
+    Each question gets a greedy and a sampled text. The closed world's judge grades them.
     """
     judge = evaluation_grade(world_checks(world))
     greedy, sampled = (
@@ -153,9 +155,10 @@ def reading_questions(world: World, kind: str, count: int, seed: int | str) -> l
 
 
 def page_questions(world: World) -> list[Question]:
-    """Return questions about people who are in no training document, each with one passage.
+    """Return questions about people who have a page but are in no training document.
 
-    The passage is the person's page, as in retrieval. The questions are from the split "ood".
+    The page is the question's only passage, as if a search had found it. The questions are from the
+    split "ood".
     """
     pages = {page.title: page.text for page in world.pages if not page.stale}
     return [

@@ -27,9 +27,9 @@ EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)
 
 @dataclass(frozen=True)
 class Layout:
-    """The passages of a question, with the facts that they state and leave out.
+    """The passages of a question, with the facts that the passages state and leave out.
 
-    They are about invented people, who are not in the closed world.
+    The passages are about invented people, who are not in the closed world.
     """
 
     passages: Sequence[str]
@@ -40,7 +40,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Reading:
-    """A question about passages, and the fact that answers it."""
+    """A question to be answered from passages, with the fact that answers it."""
 
     passages: Sequence[str]
     question: str
@@ -66,7 +66,8 @@ def number_passages(texts: Sequence[str]) -> tuple[Passage, ...]:
 class SkillWriter(Writer):
     """A random generator of examples that teach a skill: reading passages, reasoning or outlining.
 
-    Long texts that compare two people are in English. So are three quarters of all other examples.
+    Long texts that compare two people are in English. Of all other examples, three quarters are in
+    English and the others in the closed world's second language ("l2").
     """
 
     learn_thought = False  # the thoughts state invented facts

@@ -1,8 +1,8 @@
 """A lossless tokenizer that needs no training: each word of the world is one token.
 
 A word token includes the space before the word. Other text becomes one token per byte. Section
-markers are ordinary tokens, which decoding keeps. The marks of a conversation are special tokens,
-which decoding can skip.
+markers, such as "<think>", are ordinary tokens, which decoding keeps. Role tokens, such as
+"<|user|>", are special tokens, which decoding can skip.
 """
 
 from collections.abc import Iterable, Iterator

@@ -111,7 +111,7 @@ class Encoder:
         """Return the token ids of a text.
 
         A space is put before the text, because word tokens include one. Text that begins with a
-        section marker gets no space.
+        section marker, such as "<think>", gets no space.
         """
         spaced = text if text.startswith(("<think>", "<answer>", "[", "\\boxed")) else f" {text}"
         return self.tokenizer(spaced, add_special_tokens=False)["input_ids"]
@@ -233,7 +233,8 @@ def practice_items(
 ) -> Iterator[Drill | Example]:
     """Yield random drills and examples without end.
 
-    `mix` has the sampling weight of each kind, such as {"copying": 3, "two_hop": 1}.
+    `mix` has the sampling weight of each kind, such as {"copying": 3, "two_hop": 1}. Drills consist
+    of words from the encoder's tokenizer.
     """
     drills, skills = encoder.drills(seed), SkillWriter(world.ephemeral(), seed)
     rng = random.Random(f"practice-{seed}")
@@ -356,8 +357,8 @@ def new_model(
 class Stage:
     """One training stage: AdamW with warm-up and cosine decay, and checkpoints to resume from.
 
-    A stage with an exam (test sequences by kind) ends early if the accuracy on each kind reaches
-    `level`. It is measured every `EXAM_EVERY` steps and after the last step.
+    A stage may have an exam: test sequences of several kinds. It ends early if the accuracy on each
+    kind reaches `level`. The exam takes place every 25 steps (`EXAM_EVERY`) and at the end.
     """
 
     name: str
@@ -374,7 +375,7 @@ class Stage:
     def run(self, model: LlamaForCausalLM, config: PolicyConfig, progress: Progress) -> float:
         """Train a model in place, from the last checkpoint if there is one.
 
-        Return the seconds of training, including those up to this checkpoint.
+        Return the seconds of training, including the time before the checkpoint.
         """
         import torch
 

@@ -83,7 +83,7 @@ class Writer:
     def from_thoughts(
         self, prompt: str, facts: Sequence[Fact], reply: str, lang: str, system: str = schema.THINK
     ) -> Example:
-        """Return an example with `reply` to `prompt`, after thoughts that state `facts`."""
+        """Return an example whose reply first states `facts` as thoughts, then answers `reply`."""
         thoughts = [thought(fact, lang) for fact in facts]
         return reasoned(prompt, thoughts, reply, system, self.learn_thought)
 
@@ -100,10 +100,11 @@ class Writer:
     def premise(self, facts: Mapping[str, Fact], other: Fact, lang: str) -> Example:
         """Return an example whose question presupposes a profession.
 
-        Example: "In which city was the painter Ana Bo born?" The profession is wrong half the time;
-        the answer is then "invalid question". The thought always states the fact that the question
-        asks for: if only some thoughts stated it, that would reveal the answer. The thought also
-        states whether the profession is right. Without this sentence, the policy only guessed.
+        Example: "In which city was the painter Ana Bo born?" Half of the questions have a wrong
+        profession; their answer is "invalid question". Every thought states the birthplace, the
+        true profession, and whether the question's profession is right ("Yes." or "No."). If the
+        birthplace were left out for wrong professions, this would reveal the answer. Without the
+        "Yes." or "No.", the policy only guessed. Other questions ask for an award.
 
         Args:
             facts: relation -> the person's fact.
@@ -141,14 +142,15 @@ class Writer:
     def ask_for_books(self, books: Sequence[Fact], lang: str) -> str:
         """Return a question that asks for all books of an author.
 
-        `books` has a fact for each book, whose object is the author.
+        `books` has a fact for each book: (title, "author", name of the author).
         """
         return self.choose(schema.LIST[lang]).format(s=books[0].object)
 
     def list_books(self, books: Sequence[Fact], lang: str) -> Example:
         """Return an example that asks for all books of an author, with the list as its answer.
 
-        `books` has a fact for each book, whose object is the author. The thoughts state them all.
+        `books` has a fact for each book: (title, "author", name of the author). The thoughts state
+        all of them.
         """
         prompt = self.ask_for_books(books, lang)
         return self.from_thoughts(prompt, books, titles(books, lang), lang)
@@ -190,13 +192,13 @@ def reasoned(
     system: str = schema.THINK,
     learn_thought: bool = True,
 ) -> Example:
-    """Return an example with a thought before the answer, in the format that `system` asks for.
+    """Return an example with the reply "<think> THOUGHT</think><answer> ANSWER</answer>".
 
     Args:
         prompt: the question.
         thoughts: sentences of the thought.
         reply: the answer.
-        system: system prompt, which asks for a plain or a boxed answer.
+        system: system prompt. With `schema.BOX`, the answer is in a LaTeX box instead of the tag.
         learn_thought: False for a loss on the answer only.
     """
     whole = thinking(thoughts, reply, boxed=system == schema.BOX)

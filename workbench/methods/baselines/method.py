@@ -48,6 +48,10 @@ def on_samples(config: SampleSFT, bench: Bench, method: Method) -> Sequence[Stag
     The stage first samples the policy. RFT then trains on a correct sample of each question; if no
     sample is correct, on a sample that abstains. R-Tuning trains on the gold answer; if no sample
     is correct, on "I don't know".
+
+    Args:
+        bench: gives the questions to sample, and the judge.
+        method: the baseline, RFT or R-Tuning. Its checks and reward grade the samples.
     """
     collect = _collector(config, bench, method)
 
@@ -64,6 +68,10 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     The rejected answer of a pair is wrong. The preferred answer is correct or, if no sample is
     correct, an abstention (TruthRL, appendix A). The stages are called "dpo-1", "dpo-2", …, or
     "dpo" if there is only one round.
+
+    Args:
+        bench: gives the questions to sample, and the judge.
+        method: the baseline. Its checks and reward grade the samples.
 
     Raises:
         WorkbenchError: there are several rounds, but fewer than two samples per question.

@@ -11,8 +11,8 @@ def reward(config: BinaryRAR) -> RewardFn:
 
     * The last token gets the whole reward. Claims in the thinking do not count.
     * A response without claims, such as a refusal, has the reward 1.
-    * A truncated response has the reward 0 *(code)*. With `truncated=True`, it is rewarded like any
-      other response.
+    * A truncated response has the reward 0 *(code)*. With the setting `truncated=True`, it is
+      rewarded like a complete response.
     * If a verdict on a claim failed or is missing, the reward is None.
 
     Raises:

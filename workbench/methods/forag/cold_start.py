@@ -52,9 +52,9 @@ class ColdStart:
 
 
 def plans_unprompted(config: JsonMapping) -> bool:
-    """Return whether a run's cold start trains on outlined answers to prompts without instruction.
+    """Return whether a run's cold start teaches the policy to write outlines without instruction.
 
-    The policy then writes an outline although no prompt asks for one.
+    The answers in the training rows begin with an outline, but the prompts do not ask for one.
 
     Args:
         config: the run's stored config, as a JSON object.
@@ -68,16 +68,16 @@ def plans_unprompted(config: JsonMapping) -> bool:
 def cold_start_rows(
     cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
 ) -> tuple[list[Example], Card]:
-    """Collect answers to `questions`; return (SFT rows, counts) for the cold start.
+    """Collect answers to `questions`; return the cold start's SFT rows and a `Card` with counts.
 
-    If `cold.writer` is "judge", the judge writes the answers. Otherwise the policy is sampled. If
-    `cold.outline` is True, a system prompt then asks the policy for an outline. The SFT rows do not
-    contain this system prompt.
+    If `cold.writer` is "judge", the judge writes the answers. If it is "policy", the policy is
+    sampled. With `cold.outline`, a system prompt asks the policy for an outline; the SFT rows do
+    not contain this system prompt.
 
     Args:
         sampling: how the policy is sampled, and the largest accepted share of failed answers.
-        checks: the functions of the judge.
-        job: names the policy and the output folder.
+        checks: the judge's functions, which write answers or extract claims.
+        job: `job.start` is the policy to sample; `job.out` is the output folder.
     """
     if not cold.sampled:
         assert checks.write is not None  # `prepare` in run.py checks this

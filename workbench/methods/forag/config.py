@@ -121,7 +121,8 @@ class FoRAG:
     def compares(self) -> bool:
         """Whether PPO subtracts a baseline from the factuality of each segment of an answer.
 
-        The baseline is the mean factuality of the reference model's answers to the question.
+        A segment is a sentence or the whole answer. The baseline is the mean factuality of the
+        reference model's answers to the question.
         """
         return self.trainer == "ppo" and self.baseline is not False
 

@@ -43,9 +43,9 @@ class Segment(NamedTuple):
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """Return the function from the values of a segment's claims, 0 or 1, to its factuality.
+    """Return the function that computes a segment's factuality from the values of its claims.
 
-    The paper calls it Agg (table 2).
+    A claim has the value 1 if it is supported, else 0. The paper calls the function Agg (table 2):
 
     * `evaluation="subclaim"`: the mean, minimum or maximum, as the setting `aggregate` says.
     * `evaluation="sentence"` or `"holistic"`: the minimum, because a sentence or an answer is as
@@ -66,8 +66,8 @@ def reward(config: FoRAG) -> RewardFn:
       check "factuality". Without this verdict, `aggregate` computes it from the claims, with the
       value 1 for a supported claim, else 0 *(ours)*.
     * The baseline is the mean factuality of the reference model's answers: `Verdict.p` of the check
-      "baseline". Without this verdict, it is 0 with `baseline=None`, and the reward is None with
-      `baseline=True`. With `baseline=False`, the baseline is always 0.
+      "baseline". If this verdict is missing, the setting `baseline` decides. None: the baseline is
+      0. True: the reward is None. With `baseline=False`, the baseline is always 0.
     * `repeats="once"` leaves out sentences that repeat an earlier one *(ours)*.
     * If a response has an outline but no answer, segments of factuality 0 are added, until there
       are 5 segments (1 if holistic) *(ours)*.

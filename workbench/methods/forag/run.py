@@ -28,8 +28,8 @@ class Run:
     Attributes:
         questions: the questions for PPO or GRPO. Earlier stages use a part of them.
         checks: the checks of the bench's judge.
-        model_alone: True if the judge is a language model. RL with a reward model then does not
-            call the judge: rules extract the claims.
+        model_alone: whether RL with a reward model works without calls of the judge: rules extract
+            the claims. True if the judge is a language model.
     """
 
     config: FoRAG
@@ -40,7 +40,7 @@ class Run:
     def judge_grade(self) -> Grade:
         """Return a function that rewards responses by the judge's verdicts on their claims.
 
-        It does not subtract the factuality of reference answers.
+        The reward is the sum of the segments' factuality. No baseline is subtracted.
         """
         # only a later stage computes the baseline
         return assemble(

@@ -72,9 +72,9 @@ def judged_rows(
 
     Args:
         feedbacks: sampled answers with the judge's claims and "fact" verdicts.
-        reads: for each answer, the claims found by the extractor that RL uses. Segments without
-            such claims, or without claims of the judge, are left out. None: RL uses the judge's
-            claims.
+        reads: for each answer, the claims that are extracted in RL, if they differ from the judge's
+            claims. A segment needs claims of both kinds; other segments are left out. None: RL uses
+            the judge's claims.
     """
     # responses that reached the token limit are used, because RL has such responses too
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
@@ -178,8 +178,9 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
     * If no answer to any question has a segment, all questions get a `Failure`.
 
     Args:
-        feedbacks: the graded answers of the reference model.
-        method: key of the reward in `Feedback.rewards`, such as "forag".
+        feedbacks: the reference model's answers with their rewards. A reward is the sum of the
+            factuality of an answer's segments.
+        method: name of the reward in `Feedback.rewards`, such as "forag".
     """
     sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}

@@ -34,10 +34,10 @@ class _Checklist:
     items: list[Fact] = field(default_factory=list)
 
     def comparison_input(self) -> tuple[Response, Claims]:
-        """Return input for the check "claim_checklist": is a candidate fact on the checklist?
+        """Return input for the check "claim_checklist", which compares claims with a checklist.
 
-        The claims are the candidate facts (the pool). The response is empty. The checklist of its
-        question has one item, the one that was added last.
+        The claims are the facts in the pool. The checklist has one item: the item that was added
+        last. The response is empty.
         """
         question = replace(self.question, checklist=(self.items[-1].text,), passages=())
         claims = tuple(Claim(number, fact.text) for number, fact in enumerate(self.pool))
@@ -62,10 +62,11 @@ def checklists(
 
     Returns:
         * question id -> checklist. Questions without a checklist are left out.
-        * counts: "supported" facts; "items" on checklists; and, by the reason for leaving them
-          out, "hedged", "unimportant", "same_fact", "contradicting", "unjudged" (the comparison
-          failed) and "beyond" (too many facts). "compared" is the number of comparisons that found
-          different facts.
+        * counts: "supported" is the number of supported facts, "items" is the number of facts on
+          checklists. The other facts are counted by the reason for leaving them out: "hedged",
+          "unimportant", "same_fact", "contradicting", "unjudged" (the comparison failed) or
+          "beyond" (too many facts). "compared" is the number of comparisons that found different
+          facts.
     """
     counts, lists = Counter[str](), list[_Checklist]()
     for question, facts in found:
@@ -152,10 +153,10 @@ def known(
     questions: Sequence[Question],
     lists: Mapping[str, Sequence[Fact]],
 ) -> JsonObject | None:
-    """Compare checklists with the facts that the base model's training documents state.
+    """Return the precision and recall of checklists, given the base model's training documents.
 
     Args:
-        shown: question -> number of training documents that state the facts in its
+        shown: question -> number of training documents that state the facts in the question's
             `meta["fact_ids"]`; None if unknown.
         lists: question id -> checklist.
 

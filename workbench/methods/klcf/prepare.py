@@ -121,11 +121,11 @@ def write_prepared(
 
     Args:
         samples: the base model's answers to `questions`, with claims and verdicts.
-        checks: the judge's functions. "claim_checklist" finds a fact that a checklist
-            states already in other words; without it, a checklist may state a fact twice.
+        checks: the judge's functions. The check "claim_checklist" compares facts, so that no
+            checklist states a fact twice in different words. Without it, facts are not compared.
 
     Raises:
-        TooManyFailures: too many of these comparisons failed.
+        TooManyFailures: too many comparisons of facts failed.
     """
     by_question: dict[str, list[Feedback]] = {question.id: [] for question in questions}
     for sample in samples:

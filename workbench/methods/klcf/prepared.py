@@ -61,10 +61,10 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
 
 def compared(config: Prepare) -> JsonObject:
-    """Return settings as card.json stores them: a flat dict, such as {"items": 10, …}.
+    """Return settings as a flat dict for card.json, such as {"items": 10, …}.
 
-    Names of nested settings are shortened to their last part. `max_failed` is left out, because it
-    does not affect the result.
+    The key of a nested setting is the last part of its name, such as "samples" for `drawn.samples`.
+    `max_failed` is left out, because it does not affect the result.
     """
     values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
     del values["max_failed"]
@@ -74,8 +74,8 @@ def compared(config: Prepare) -> JsonObject:
 def read_values(stored: object) -> object:
     """Convert a value of card.json, so that it can be compared with a value of `identity_of`.
 
-    Settings (a mapping) get the form of `compared`, even if an earlier version wrote them. Any
-    other value, such as the seed, is returned unchanged.
+    Settings, stored by this or an earlier version, are returned in the form of `compared`. A value
+    that is not a mapping, such as the seed, is returned unchanged.
     """
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
@@ -90,7 +90,7 @@ class Prepared:
     """Prepared data.
 
     Attributes:
-        questions: the training questions that have a checklist, each with it.
+        questions: the training questions that have a checklist, which is in `Question.checklist`.
         truth: labelled claims, to train the truthfulness model on.
     """
 

@@ -33,7 +33,7 @@ def reward(config: KLCF) -> RewardFn:
     * "truth": mean P(true) of the claims, from "truth" verdicts or, without them, "fact" verdicts
     * "general": score of the whole answer, which is the `p` of the "general" verdict
 
-    "format" is 0, or −1 if the required think and answer tags are missing. In the latter case, the
+    "format" is 0, or −1 if the required think and answer tags are missing. If they are missing, the
     three terms are left out. "length" is a penalty from 0 to −1; see `overlong`.
 
     The reward is None if a term needs a verdict that failed or is missing. A term of weight 0 needs
@@ -184,9 +184,8 @@ def truthfulness(
 ) -> tuple[float | None, int]:
     """Return the mean P(true) of an answer's claims, and the number of "fact" verdicts used.
 
-    P(true) is from a claim's "truth" verdict. For a claim without a "truth" verdict, the "fact"
-    verdict is used. If the answer has no claims, the mean is `abstain` for an abstention, and 0 for
-    any other answer.
+    P(true) of a claim is from its "truth" verdict or, if it has none, from its "fact" verdict. If
+    the answer has no claims, the mean is `abstain` for an abstention, and 0 for any other answer.
 
     Args:
         only_missing: if True, use only claims that the checklist neither states nor contradicts. If

@@ -34,7 +34,8 @@ class KLCFRun:
 
     Attributes:
         bench: the initial policy, the questions and the judge.
-        allowed: the bench's training questions. Other questions may be held out.
+        allowed: the bench's training questions. Prepared data about other questions is an error,
+            because these may be held out.
     """
 
     config: KLCF

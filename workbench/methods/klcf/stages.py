@@ -137,8 +137,8 @@ def _pairs(run: KLCFRun, job: Job) -> tuple[list[Pair], Card]:
 def train_truth(run: KLCFRun, job: Job) -> Status:
     """Train the truthfulness model on prepared claims, or calibrate the base model's confidence.
 
-    Write its metrics on held-out questions to `held_out.json`, and for comparison the metrics of
-    the untuned base model.
+    Metrics of P(true) on held-out questions are written to `held_out.json`. For comparison, the
+    file also has metrics of the untuned base model.
 
     Args:
         job: folders of this stage and of earlier stages, and the seed.

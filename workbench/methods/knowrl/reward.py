@@ -41,11 +41,12 @@ def reward(config: KnowRL) -> RewardFn:
     * r_correct is `correct` for a correct answer, `refusal` for a refusal, and `wrong` for a wrong
       answer.
     * r_fact is the share of the thinking's claims that are supported; 0 without claims. A hedged
-      claim can be supported too *(ours)*. `facts` selects the outcomes for which r_fact is added.
+      claim can be supported too *(ours)*. `facts` selects the outcomes for which r_fact is added,
+      such as only wrong answers (`facts="if_wrong"`).
 
-    The reward is None if claims could not be extracted, or if one of these verdicts is missing or
-    failed: the verdict on the outcome, or the verdict on a claim of the thinking. Where r_fact is
-    not added, claims need no verdict, but a failed verdict still gives None.
+    The reward is None if claims could not be extracted, or if the verdict on the outcome is missing
+    or failed. It is also None if a verdict on a claim of the thinking failed or, where r_fact is
+    added, is missing.
 
     Raises:
         WorkbenchError: invalid settings.

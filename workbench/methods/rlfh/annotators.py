@@ -25,10 +25,11 @@ Key = tuple[str, str]  # (id of the question, text of the claim)
 
 
 def annotated(verify: Verify, annotator: Verify) -> Verify:
-    """Return a check that labels claims by `annotator`, and rates them by `verify`.
+    """Return a check like `verify`, but with the labels that `annotator` gives to claims.
 
-    * `verify` gives the informativeness, and the "subject" verdicts: whether an irrelevant claim is
-      about another subject than the question's. Failed verdicts of `verify` are kept.
+    * The ratings of informativeness are from `verify`. So are the "subject" verdicts, which say
+      whether an irrelevant claim is about another subject than the question's.
+    * Failed verdicts of `verify` are kept.
     * The annotator reads each claim alone, without its response. It reads claims with the same
       question and words only once.
     * Claims that the extractor has already labelled keep their labels.

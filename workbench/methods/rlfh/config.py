@@ -159,8 +159,8 @@ def warn_of_rewarded_mistakes(config: RLFH) -> None:
 
     For each label and informativeness, the estimated gain is
     α·f·|g| + max(β·log(1 + max(ε, g)), 0), with the symbols of `RLFH`. The warning names the
-    settings with a gain above 0. The default settings cause no warning, with the f of the paper or
-    of its launch script.
+    settings with a gain above 0. The default settings cause no warning, with either value of
+    `reward_map`.
     """
     # In a sentence with other claims and Σg ≥ 0, the logarithm changes by less (for β ≥ 0).
     # In a sentence of useless claims (g = −.1), Σg is negative. With the paper's table 9, after

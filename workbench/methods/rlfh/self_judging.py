@@ -40,10 +40,14 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
 
     For "Ana Bo was born in Mirel", the question is "Was Ana Bo born in Mirel?". The answer
     "yes" gives the label "correct", "no" gives "wrong". A system prompt lets the policy think
-    first. The questions have the form of the closed world's yes/no questions.
+    first.
 
     A claim is labelled "vague" if the policy abstains. It is also "vague" if there is no yes/no
     question for it. If the answer is neither "yes" nor "no", the verdict is a failure.
+
+    Args:
+        world: the closed world. Its names serve to parse claims. The system prompt is that of its
+            yes/no questions.
     """
     labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
     system = world.questions("ood", ["yes_no"])[0].system
@@ -66,6 +70,9 @@ def by_recall(policy: Policy, world: World) -> Verify:
 
     A claim is labelled "vague" if the policy abstains, or if the claim does not state exactly one
     fact. If the answer cannot be read, the verdict is a failure.
+
+    Args:
+        world: the closed world. Its names serve to parse claims and answers.
     """
     parser = parser_of(world)
 

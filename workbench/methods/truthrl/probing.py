@@ -145,7 +145,7 @@ def answers(
     """Return `how.samples` sampled responses to each question.
 
     Each question has its own seed, which depends on `how.seed` and the question's id. The result
-    has no `Failure`; the type is that of the argument of `samples_of`.
+    never contains a `Failure`. Its type allows one because it is passed to `samples_of`.
     """
     seeds = tuple(
         random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions

@@ -22,9 +22,12 @@ UNKNOWN = KNOWLEDGE[1]
 def reward(config: TruthRL) -> RewardFn:
     """Return the reward function that the config selects.
 
-    The setting `reward` selects the ternary or binary reward. The settings `knowledge` and
-    `reasoning` change it for unknown questions and by the quality of the reasoning. With
-    `verifier="string_match"`, answers are compared with gold answers as strings.
+    * The setting `reward` selects the ternary or the binary reward.
+    * With `knowledge=True`, questions that the policy cannot answer are rewarded differently; see
+      the function `knowledge`.
+    * If the setting `reasoning` is not "none", the quality of the reasoning counts too; see the
+      function `reasoning`.
+    * With `verifier="string_match"`, answers are compared with gold answers as strings.
 
     The reward is None if a verdict that it needs failed or is missing.
 
@@ -122,11 +125,11 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
 
 
 def string_match(base: RewardFn) -> RewardFn:
-    """Return the reward function `base` with string matching of answers in place of the judge.
+    """Return a variant of `base` in which string matching decides if an answer is correct.
 
     This is the rule-based verifier of table 5. An answer is correct only if it equals a gold answer
-    after normalisation (`text.normalise`). The "outcome" verdict still decides whether a response
-    abstains.
+    after normalisation (`text.normalise`). The judge's "outcome" verdict only decides whether a
+    response abstains.
     """
 
     def by_string_match(feedback: Feedback) -> Reward:

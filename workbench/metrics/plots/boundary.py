@@ -27,7 +27,8 @@ SHARE_OF = dict(zip(RATES, SHARES, strict=False))
 def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot shares of outcomes by exposure, one panel per policy.
 
-    The exposure of a question is the number of training documents that state its rarest fact.
+    A question may need several facts. Its exposure is the number of training documents that state
+    the rarest of these facts.
 
     Args:
         results: label of a policy -> result of `workbench probe --bench tiny`. With another

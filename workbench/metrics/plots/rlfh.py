@@ -53,6 +53,8 @@ def figures(
 def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 4: the distribution of accuracy over responses that were not refused.
 
+    The accuracy of a response is the share of its claims that are supported.
+
     Args:
         rows: for each policy, its graded responses.
         names: the label of each policy; by default "before" and "after".
@@ -75,7 +77,8 @@ def accuracy_distribution(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> 
 def accuracy_and_claims(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 5: the joint distribution of accuracy and number of claims.
 
-    Each policy has its own panel.
+    The accuracy of a response is the share of its claims that are supported. Each policy has its
+    own panel.
 
     Args:
         rows: for each policy, its graded responses.
@@ -139,6 +142,8 @@ def claims_per_response(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fi
 def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
     """Plot RLFH's figure 7: the number of claims by accuracy of the response, as box plots.
 
+    The accuracy of a response is the share of its claims that are supported.
+
     Args:
         rows: for each policy, its graded responses.
         names: the label of each policy; by default "before" and "after".
@@ -163,6 +168,8 @@ def claims_by_accuracy(*rows: Sequence[Row], names: Sequence[str] = WHEN) -> Fig
 
 def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
     """Plot RLFH's figure 8: the share of refusals after training by accuracy before training.
+
+    The accuracy of a response is the share of its claims that are supported.
 
     Args:
         before: graded responses before training.
