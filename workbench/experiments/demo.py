@@ -74,7 +74,6 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     (first, here), (second, there) = ((reward, out / reward) for reward in REWARDS)
     each, unfinished = threads // 2 or 1, {"status": "interrupted"}
     summary: JsonObject = unfinished
-    # the log of the second run is only printed if it fails
     with tempfile.TemporaryDirectory() as folder, lock(out):
         print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
@@ -88,8 +87,9 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
         finally:
             process.interrupt()  # without effect on a process that has ended
             code = process.wait()
+        # printed at the end, so that the lines of the two runs are not mixed
+        print(process.log.read_text(), end="", file=sys.stderr)
         if code not in (0, *INTERRUPTED):
-            print(process.log.read_text(), file=sys.stderr)
             raise WorkbenchError(f"the run with the {second} reward failed: {process.last_line()}")
     if summary["status"] == "too_many_failures":
         return {first: summary}  # the second run was only interrupted
