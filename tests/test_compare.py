@@ -28,7 +28,7 @@ def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **co
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", about)
     write_json(folder / "summary.json", {**about, **result, "status": "done"})
-    (folder / ROLLOUTS).write_text("")
+    append_feedback(folder, graded[AFTER])
     return folder
 
 
