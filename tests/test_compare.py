@@ -10,6 +10,7 @@ from tests.helpers import Cli, examples, printed, write_json
 from tests.helpers.errors import raises_error
 from tests.test_evaluate import run as answers
 from workbench import compare
+from workbench.cli.metrics import short_names
 from workbench.experiments.evaluate import report
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS, append_feedback
 
@@ -27,7 +28,7 @@ def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **co
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", about)
     write_json(folder / "summary.json", {**about, **result, "status": "done"})
-    (folder / ROLLOUTS).write_text("")
+    append_feedback(folder, graded[AFTER])
     return folder
 
 
@@ -88,6 +89,14 @@ def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> No
     assert (cells["accuracy"]["diff"], cells["accuracy"]["n"]) == (0.5, 4)
     code, out, err = cli(*command)
     assert (code, err) == (0, "") and "75.0 [" in out and "50.0 [" in out and "0.75" not in out
+    assert out.splitlines()[3].startswith("a   ") and f"r.jsonl   {files[1]}" in out
+
+
+def test_printed_names_have_the_settings_that_distinguish_rows() -> None:
+    """Without b, the rows still have different names; without a, they do not."""
+    names = ["m a=1 b=x/y z c=1", "m a=2 b=w c=1", "n"]
+    assert short_names(names) == ["m a=1", "m a=2", "n"]
+    assert short_names(["x/a/r.jsonl", "x/b/r.jsonl"]) == ["a/r.jsonl", "b/r.jsonl"]
 
 
 @pytest.mark.parametrize(("runs", "against", "message"), examples("incomparable"))

@@ -1,16 +1,15 @@
-"""The page of `workbench compare --html` in a browser."""
+"""The page of `workbench compare --html` in a browser, as a file and in the inspector."""
 
 from pathlib import Path
 from typing import Any
 
 from tests.helpers import Cli
-from tests.helpers.browsing import BROWSER, Seen
-from tests.helpers.browsing import browser as browser
-from tests.helpers.browsing import seen as seen
+from tests.helpers.browsing import BROWSER, FIXTURES, Seen, choose_run, tab
 from tests.test_compare import sweep
 from tests.test_evaluate import run as answers
 from workbench.runs.store import append_feedback
 
+address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
 
 
@@ -30,6 +29,28 @@ def test_the_tables_are_sorted_without_a_network(
     table.locator("th:text-is('accuracy')").click()
     assert table.locator("td:first-child").all_inner_texts() == [str(files[1]), str(files[0])]
     assert table.locator("td.best").first.inner_text().startswith("75.0")
-    assert page.locator(".plotly-graph-div").count() == 2
+    assert page.locator(".plotly-graph-div").count() == 2 and page.locator("a").count() == 0
+    command = f"workbench inspect --run {files[1]}"
+    assert table.locator("td:first-child").first.get_attribute("title") == command
     assert seen.errors == [] and all(one.startswith("file:") for one in seen.outside())
     page.close()
+
+
+def test_a_row_in_the_inspector_leads_to_its_rollouts(page: Any, root: Path, shots: Path) -> None:
+    sweep(root / "sweep")
+    tab(page, "Runs")
+    choose_run(page, "sweep/t1")
+    page.get_by_label("draw sweep/b1").check()
+    page.get_by_label("draw sweep/b2").check()
+    with page.expect_popup() as opened:
+        page.get_by_text("Compare the checked runs on one page").click()
+    comparison = opened.value
+    comparison.screenshot(path=shots / "comparison.png", full_page=True)
+    comparison.get_by_role("link", name="2", exact=True).first.click()
+    comparison.wait_for_selector("#inspect-view .tv-facts:has-text('sweep/b2')")
+    comparison.go_back()
+    comparison.get_by_role("link", name="truthrl reward=ternary").first.click()
+    comparison.wait_for_selector("#inspect-view .tv-facts:has-text('sweep/t1')")
+    comparison.goto(page.url + "compare?run=sweep/running")
+    assert "is not finished" in comparison.inner_text("body")
+    comparison.close()

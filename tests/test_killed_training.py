@@ -72,5 +72,6 @@ def test_an_interrupted_training_saves_a_checkpoint_and_resumes(
             )
     assert status == "interrupted" and not (tmp_path / "policy").exists()
     assert is_complete(tmp_path / "checkpoints" / "checkpoint-3")
-    assert launch(policy, tmp_path, kind).returncode == 0
+    again = launch(policy, tmp_path, kind)
+    assert again.returncode == 0 and f"\n{tmp_path.name}: step 4/" in again.stderr
     assert result(tmp_path) == whole(kind)

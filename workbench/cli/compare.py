@@ -15,7 +15,7 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.cli.metrics import paired_cells
+from workbench.cli.metrics import paired_cells, short_names
 from workbench.cli.train import metrics_with_values
 from workbench.experiments.compare import compare
 from workbench.experiments.compare_page import write_page
@@ -54,7 +54,7 @@ def compare_command(
     significantly lower than the baseline's.
     """
     with stdout_kept_clean():
-        result = compare(*map(Path, runs), against=against, seed=seed)
+        result = compare(*runs, against=against, seed=seed)
         if html:
             write_page(result, html)
     return show(result, as_json, _print)
@@ -62,21 +62,22 @@ def compare_command(
 
 def _print(result: JsonMapping) -> None:
     rows, base = result["rows"], result.get("against", "")
-    tables: dict[str, list[JsonObject]] = {}
+    names = [row["name"] for row in rows]
+    short = dict(zip(names, short_names(names), strict=True))
+    tables: JsonObject = {}
     for key in dict.fromkeys(key for row in rows for key in row["metrics"]):
         own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
-        metrics = metrics_with_values(own.values())
-        if key == CAPABILITY:
-            metrics = list(dict.fromkeys(name for cells in own.values() for name in cells))
+        every = dict.fromkeys(name for cells in own.values() for name in cells)
+        metrics = every if key == CAPABILITY else metrics_with_values(own.values())
         tables[f"{key}: percent [95 % interval]"] = [
-            {"": name, **{metric: percent(cells.get(metric)) for metric in metrics}}
+            {"": short[name], **{metric: percent(cells.get(metric)) for metric in metrics}}
             for name, cells in own.items()
         ]
     for name, tests in result.get("paired", {}).items():
         if reason := tests.get("reason"):
             complain(f"{name} is not paired with {base}: {reason}")
             continue
-        columns = (name, base, "difference [95 %]", "p", "questions")
+        columns = (short[name], short[base], "difference [95 %]", "p", "questions")
         title = f"{name} minus {base}: percent, on questions where both rows have a value"
         tables[title] = [
             {"": metric, **dict(zip(columns, paired_cells(metric, tests[metric]), strict=True))}
@@ -85,14 +86,19 @@ def _print(result: JsonMapping) -> None:
         for metric, test in tests.items():
             if test.get("drop"):
                 complain(f"{name}: {metric} dropped by {-100 * test['diff']:.1f} points")
-    differences = result["differences"].items()
-    tables["settings that differ"] = [{"": key, **values} for key, values in differences]
+    tables["settings that differ"] = [
+        {"": key, **{short[name]: value for name, value in values.items()}}
+        for key, values in result["differences"].items()
+    ]
     tables["cost"] = [
         {
-            **{"": row["name"], "seed": row["seeds"], "judge calls": row["cost"].get("calls")},
+            "": short[row["name"]],
+            "seed": row["seeds"],
+            "judge calls": row["cost"].get("calls"),
             "tokens in": row["cost"].get("tokens_in"),
             "time": duration(row["cost"].get("run_seconds", 0)),
         }
         for row in rows
     ]
+    tables["full names"] = {new: name for name, new in short.items() if new != name}
     print_mapping({title: table for title, table in tables.items() if table})

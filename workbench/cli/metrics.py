@@ -1,6 +1,6 @@
 """`workbench metrics`: print the factuality metrics of one or two feedback files."""
 
-import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -120,7 +120,8 @@ def metrics(
             )
             if hacks:
                 result["hacks"] = hacks_of(feedback)
-                result |= {"other_hacks": hacks_of(other)} if other is not None else {}
+                if other is not None:
+                    result["other_hacks"] = hacks_of(other)
             if figures is not None:
                 result["figures"] = write_pages(
                     _figures(feedback, other, result, sections or ()), figures
@@ -177,9 +178,8 @@ def _figures(
 def _print(result: JsonMapping) -> None:
     other, names = result.get("other"), _names(result)
     reports = [result] if other is None else [result, other]
-    paths = [os.path.abspath(report["file"]) for report in reports]
-    root = os.path.commonpath(map(os.path.dirname, paths))
-    labels = [os.path.relpath(path, root) for path in paths]
+    paths = [report["file"] for report in reports]
+    labels = short_names(paths)
     rows: list[tuple[str, ...]]
     if other:
         tests = result["paired"]
@@ -194,9 +194,8 @@ def _print(result: JsonMapping) -> None:
         rows = [(name, _value(name, result[name]), text(result[name]["n"])) for name in names]
         columns = ("metric", "value [95 %]", "questions")
         title = f"{result['n']} responses to {result['questions']} questions"
-    files = " and ".join(report["file"] for report in reports)
     k = f"; VeriScore's K is {result['veriscore_k']}" if result["veriscore_k"] else ""
-    print_table(f"{files}: {title}{k}; shares in percent", columns, rows)
+    print_table(f"{' and '.join(paths)}: {title}{k}; shares in percent", columns, rows)
     if "win_rate" in result:
         _print_preferences(result, labels)
     counts = {
@@ -218,6 +217,20 @@ def _print(result: JsonMapping) -> None:
     judge = result.get("judge", {"failures": {}})
     for kind, count in judge["failures"].items():
         complain(f"{count} × {kind}: {judge['reasons'][kind][:400]}")
+
+
+def short_names(names: list[str]) -> list[str]:
+    """Shorten the names of a table's rows, which are paths or methods with settings.
+
+    Settings are left out, the last one first. A path is reduced to its last two parts, and then to
+    the last one. A step that would give two rows the same name is skipped.
+    """
+    settings = re.findall(r" ([\w.]+)=", " ".join(names))
+    cuts = [rf"(?s) {key}=.*?(?= [\w.]+=|$)" for key in reversed(settings)]
+    for cut in (*cuts, r"^\S*/(?=.*/)", r"^\S*/"):
+        shorter = [re.sub(cut, "", name) for name in names]
+        names = shorter if len({*shorter}) == len(names) else names
+    return names
 
 
 def _names(result: JsonMapping) -> list[str]:
@@ -282,7 +295,7 @@ def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
         cell: the result of the test, with the keys "value", "other", "diff", "low", "high", "p" and
             "n".
     """
-    sides = (_value(name, {"value": cell[side]}) for side in ("value", "other"))
+    sides = (_value(name, cell[side]) for side in ("value", "other"))
     return (
         *sides,
         _value(name, {**cell, "value": cell["diff"]}),

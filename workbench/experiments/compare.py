@@ -101,7 +101,7 @@ def compare(
             for name, group in named.items()
         ],
         "differences": {
-            key: {name: settings.get(key) for name, settings in trained.items()}
+            key: {name: settings[key] for name, settings in trained.items()}
             for key in differing(list(trained.values()))
             if all(key in settings for settings in trained.values())  # else, a method lacks it
         },
@@ -127,19 +127,19 @@ def _finished(path: Path) -> list[Path]:
     # a folder of runs may hold the folder of a queue; stages of a run lie deeper
     files = [*path.glob("*/summary.json"), *path.glob("*/*/summary.json")]
     inside = sorted(file.parent for file in files if file.parent.parent.name != "stages")
-    if not (runs := list(filter(_summary, inside))):
+    if not (runs := list(filter(evaluated, inside))):
         raise WorkbenchError(f"no finished run in '{path}': {describe_runs(path.parent)}")
     return runs
 
 
-def _summary(path: Path) -> JsonObject | None:
+def evaluated(path: Path) -> JsonObject | None:
     """Return the summary of a finished run with an evaluation, else None."""
     summary = finished(path)
     return summary if summary and summary.get("after") else None
 
 
 def _read(path: Path, options: Settings) -> Evaluated:
-    summary = _summary(path)
+    summary = evaluated(path)
     if summary is None:
         if (path / "config.json").exists():
             raise WorkbenchError(f"'{path}' is not finished: repeat its command to continue it")

@@ -27,11 +27,27 @@ COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
 def write_page(result: JsonMapping, out: Path) -> None:
     """Write the result of `compare` as one self-contained HTML file of about 5 MB.
 
+    Raises:
+        WorkbenchError: the file cannot be written.
+    """
+    try:
+        out.write_text(comparison_page(result), encoding="utf-8")
+    except OSError as error:
+        raise WorkbenchError(
+            f"cannot write {out}: {error.strerror}; name a writable file with --html"
+        ) from error
+
+
+def comparison_page(result: JsonMapping, inspected: Mapping[str, str] | None = None) -> str:
+    """Return the result of `compare` as a self-contained HTML page.
+
     If a row of `result` combines several runs, the figures of outcome rates and of learning curves
     show only the first of these runs.
 
-    Raises:
-        WorkbenchError: the file cannot be written.
+    Args:
+        inspected: path of a run -> its name in the inspector that serves the page. Each row then
+            has links that open its runs there. None for a page in a file, whose rows have the
+            command that opens the first run.
     """
     from jinja2 import Template
 
@@ -40,18 +56,13 @@ def write_page(result: JsonMapping, out: Path) -> None:
     tables = [_questions(key, rows) for key in sets]
     if paired := _paired(result):
         tables.insert(1, paired)
-    page = Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True).render(
-        names=[row["name"] for row in rows],
+    return Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True).render(
+        runs={row["name"]: row["runs"] for row in rows},
+        inspected=inspected,
         tables=tables,
         settings=result["differences"],
         figures=_figures(rows),
     )
-    try:
-        out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise WorkbenchError(
-            f"cannot write {out}: {error.strerror}; name a writable file with --html"
-        ) from error
 
 
 def _questions(key: str, rows: Sequence[JsonMapping]) -> JsonObject:
@@ -61,10 +72,9 @@ def _questions(key: str, rows: Sequence[JsonMapping]) -> JsonObject:
         if key in row["metrics"]:
             cost = {} if "before" in key else row["cost"]
             costs = {name: {"value": value} for name, value in cost.items()}
-            cells[row["name"]] = {**row["metrics"][key], **costs}
+            cells[row["name"]] = row["metrics"][key] | costs
     best = {name: _best(name, cells) for metrics in cells.values() for name in metrics}
-    paths = {row["name"]: row["runs"][0] for row in rows}
-    return {**_table(f"Questions: {key}", cells, best), "paths": paths}
+    return _table(f"Questions: {key}", cells, best)
 
 
 def _table(
@@ -92,7 +102,7 @@ def _is_shown(name: str) -> bool:
 def _columns(tables: Iterable[JsonMapping]) -> list[str]:
     """Return the names of all metrics in `tables`. Metrics in `SHOWN` come first."""
     names = dict.fromkeys(name for metrics in tables for name in metrics)
-    return sorted(names, key=lambda name: SHOWN.index(name) if name in SHOWN else len(SHOWN))
+    return sorted(names, key=lambda name: (*SHOWN, name).index(name))
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
@@ -107,14 +117,13 @@ def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:
 
 
 def _cell(name: str, cell: JsonMapping, best: float | None) -> JsonObject:
-    share = name not in (*NOT_SHARES, *COSTS)
-    digits, scale = (1, 100) if share else (0 if abs(cell["value"]) > 100 else 1, 1)
+    value, scale = cell["value"], 1 if name in (*NOT_SHARES, *COSTS) else 100
+    digits = 0 if scale == 1 and abs(value) > 100 else 1
     text, *bounds = (
         f"{scale * cell[key]:,.{digits}f}"
         for key in ("value", "low", "high")
         if cell.get(key) is not None
     )
-    value = cell["value"]
     return {"text": text, "bounds": bounds, "value": value, "best": value == best}
 
 
@@ -139,30 +148,28 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
 
     The first figure contains plotly's JavaScript code.
     """
-    folders = {row["name"]: Path(row["runs"][0]) for row in rows if row["method"]}
+    folders = {escape(row["name"]): Path(row["runs"][0]) for row in rows if row["method"]}
     summaries = {name: read_json(folder / "summary.json") or {} for name, folder in folders.items()}
     reports = {
-        escape(name): summary["after"]
+        name: summary["after"]
         for name, summary in summaries.items()
         if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
     }
     figures = []
     if reports:
-        kept = [one.get("before") for name, one in summaries.items() if escape(name) in reports]
-        start = {"before training": kept[0]} if kept[0] else {}
-        figures.append(outcomes_by_tier({**start, **reports}))
-    points: dict[str, JsonMapping] = {
-        escape(row["name"]): next(iter(row["metrics"].values()), {}) for row in rows
-    }
-    recalls = [name for cells in points.values() for name in cells if name.startswith("recall@")]
-    points = {
-        name: cells for name, cells in points.items() if {"precision", *recalls[:1]} <= cells.keys()
-    }
-    if recalls and points:
-        figures.append(precision_and_recall(points, recalls[0]))
-    curves = {escape(name): metrics_rows(folder) for name, folder in folders.items()}
-    if curves:
-        figures.append(learning_curves(curves))
+        before = summaries[next(iter(reports))].get("before")
+        start = {"before training": before} if before else {}
+        figures.append(outcomes_by_tier(start | reports))
+    first = {escape(row["name"]): next(iter(row["metrics"].values())) for row in rows}
+    names = (name for cells in first.values() for name in cells)
+    recall = next((name for name in names if name.startswith("recall@")), "")
+    points = {name: cells for name, cells in first.items() if {"precision", recall} <= {*cells}}
+    if points:
+        figures.append(precision_and_recall(points, recall))
+    if folders:
+        figures.append(
+            learning_curves({name: metrics_rows(folder) for name, folder in folders.items()})
+        )
     for number, figure in enumerate(figures):
         yield figure.to_html(
             full_html=False,

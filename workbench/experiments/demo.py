@@ -13,9 +13,9 @@ from workbench.experiments.experiment import train
 from workbench.methods.bench import bench
 from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
+from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import lock, read_json
 from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
-from workbench.util.jsonl import iter_rows
 from workbench.util.subprocess import INTERRUPTED, start
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.world.facts import TIERS
@@ -64,17 +64,16 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
         f"stored runs: {out / 'ternary'} and {out / 'binary'} (rollouts.jsonl has every rollout"
         " with its reward)"
     )
-    command = f"workbench inspect --run {shlex.quote(str(out / REWARDS[0]))}"
-    console.print(f"next: {command}", soft_wrap=True)
+    folder = shlex.quote(str(out / REWARDS[0]))
+    console.print(f"next: workbench inspect --run {folder}", soft_wrap=True)
     return summaries
 
 
 def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     """Train the two runs of the demo at the same time, the second one in a subprocess."""
-    (first, here), (second, there) = ((reward, out / reward) for reward in REWARDS)
-    each, unfinished = threads // 2 or 1, {"status": "interrupted"}
-    summary: JsonObject = unfinished
-    # the log of the second run is only printed if it fails
+    first, second = REWARDS
+    here, there, each = out / first, out / second, threads // 2 or 1
+    summary = unfinished = {"status": "interrupted"}
     with tempfile.TemporaryDirectory() as folder, lock(out):
         print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
@@ -88,8 +87,9 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
         finally:
             process.interrupt()  # without effect on a process that has ended
             code = process.wait()
+        # printed at the end, so that the lines of the two runs are not mixed
+        print(process.log.read_text(), end="", file=sys.stderr)
         if code not in (0, *INTERRUPTED):
-            print(process.log.read_text(), file=sys.stderr)
             raise WorkbenchError(f"the run with the {second} reward failed: {process.last_line()}")
     if summary["status"] == "too_many_failures":
         return {first: summary}  # the second run was only interrupted
@@ -132,7 +132,7 @@ def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
         table.add_column(
             column, justify="left" if column in ("tier", "policy") else "right", no_wrap=True
         )
-    first, last = next(iter(reports)), list(reports)[-1]
+    first, *_, last = reports
     for row in rows:
         tier, *cells = row.values()
         table.add_row(
@@ -150,12 +150,11 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
     Args:
         reports: evaluation reports of "initial policy", "ternary" and "binary".
     """
-    shares = {
-        reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
-        for reward in REWARDS
-    }
+    initial = reports["initial policy"]["greedy"]
     listed = ", ".join(
-        f"{reward} {share:+.0%}" for reward, share in shares.items() if share is not None
+        f"{reward} {share:+.0%}"
+        for reward in REWARDS
+        if (share := share_of_oracle(initial, reports[reward]["greedy"])) is not None
     )
     return (
         "Share of the distance from the initial policy to an oracle that abstains exactly where"
@@ -207,11 +206,12 @@ def answers_table(run: Path) -> Any:
     from rich.text import Text
 
     table = Table(title="Greedy answers before and after (ternary)", title_justify="left")
-    for column in ("tier", "question", "truth", "before", "after"):
+    rows = answers(run)
+    for column in rows[0]:
         table.add_column(column, overflow="fold")
-    for row in answers(run):
+    for row in rows:
         # Text: a model's answer is not markup
-        table.add_row(*(Text(value) for value in row.values()))
+        table.add_row(*map(Text, row.values()))
     return table
 
 
@@ -225,11 +225,11 @@ def write_figures(out: Path, reports: Mapping[str, JsonMapping]) -> list[Path]:
         out: folder of the demo, which has the runs.
         reports: name of the policy -> its evaluation report.
     """
-    runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
+    runs = {reward: metrics_rows(out / reward) for reward in REWARDS}
     figures = {
-        "outcomes.html": outcomes_by_tier(reports),
-        "learning-curves.html": learning_curves(runs),
+        out / "outcomes.html": outcomes_by_tier(reports),
+        out / "learning-curves.html": learning_curves(runs),
     }
-    for name, figure in figures.items():
-        figure.write_html(out / name, include_plotlyjs=True)
-    return [out / name for name in figures]
+    for path, figure in figures.items():
+        figure.write_html(path)
+    return list(figures)

@@ -26,9 +26,9 @@ def headline(summary: JsonMapping) -> JsonObject | None:
     """
     reports = [(summary.get(when) or {}).get("greedy") or {} for when in WHEN]
     for metric in ("truthfulness", "factscore"):
-        values = [(report.get(metric) or {}).get("value") for report in reports]
-        if values[1] is not None:
-            return {"metric": metric, "before": values[0], "after": values[1]}
+        before, after = ((report.get(metric) or {}).get("value") for report in reports)
+        if after is not None:
+            return {"metric": metric, "before": before, "after": after}
     return None
 
 
@@ -39,7 +39,7 @@ def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
     The JSON object has "tables", each with its "head" (column titles) and "rows", and a "note" on
     the number of questions and their split. If no run has an evaluation, it has only a "note".
     """
-    configs = {name: runs.described(name, "config.json") for name in names}
+    configs = [runs.described(name, "config.json") for name in names]
     named = runs.labels()
     with damage(f"run '{', '.join(names)}': summary.json"):
         reports = _reports({named[n]: runs.described(n, "summary.json") for n in names})
@@ -48,8 +48,8 @@ def before_after(runs: Runs, names: Sequence[str]) -> JsonObject:
         return {"note": "No selected run has an evaluation before and after training."}
     n, split = (next(iter(reports.values())).get(key) for key in ("n", "split"))
     tables = [{"head": ["", *reports], "rows": rows}]
-    settings = [flat(config) for config in configs.values()]
-    if keys := differing(list(configs.values())):
+    settings = [flat(config) for config in configs]
+    if keys := differing(configs):
         rows = [[key, *(str(one.get(key, "")) for one in settings)] for key in keys]
         tables.append({"head": ["Setting", *(named[name] for name in names)], "rows": rows})
     return {"note": f"{n} questions of split {split}, 95 % intervals", "tables": tables}

@@ -25,7 +25,7 @@ _POSTED = re.compile(
 )
 # routes that the page reads; gradio has others, which serve files and forward requests
 _READ = re.compile(
-    r"/(?:(?:config|theme\.css|favicon\.ico|manifest\.json|pwa_icon)/?)?"
+    r"/(?:(?:config|compare|theme\.css|favicon\.ico|manifest\.json|pwa_icon)/?)?"
     r"|/(?:static|assets|svelte)/(?!.*\.\.)[\w./@-]+"
     r"|/gradio_api/(?:info|startup-events|theme\.css|queue/(?:data|status)|heartbeat/\w+)/?",
     re.ASCII,

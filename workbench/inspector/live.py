@@ -139,14 +139,11 @@ def _cards(runs: Runs) -> dict[str, JsonMapping]:
     Indexes with a link out of the runs folder are left out.
     """
     root = runs.root / ROOT.name
-    cards: dict[str, JsonMapping] = {}
-    for card in list_indexes(root):
-        folder = root / card["name"]
-        if card.get("status") == "complete" and not any(
-            leads_out(path, runs.root) for path in (folder, *folder.iterdir())
-        ):
-            cards[card["name"]] = card
-    return cards
+    return {
+        card["name"]: card
+        for card in list_indexes(root)
+        if card.get("status") == "complete" and not leads_out(root / card["name"], runs.root)
+    }
 
 
 def sources_of(runs: Runs, store: str) -> Sources:

@@ -1,12 +1,15 @@
 """Build the inspector's page from its tabs, choose its initial content, and serve it."""
 
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.experiments.compare import compare, evaluated
+from workbench.experiments.compare_page import comparison_page
 from workbench.inspector.annotate import annotator
 from workbench.inspector.guard import allowed, guard
 from workbench.inspector.import_gradio import import_gradio
@@ -20,18 +23,19 @@ from workbench.inspector.inspect_tab import (
 from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import QUIET, component, gradio_arguments, head, message, theme
-from workbench.inspector.runs import Runs
+from workbench.inspector.runs import Runs, damage
 from workbench.inspector.runs_tab import runs_tab
 from workbench.inspector.same_prompt import same_prompt
 from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import labeller, what_if
-from workbench.runs.store import ROLLOUTS
+from workbench.runs.store import ROLLOUTS, leads_out
 from workbench.types import WorkbenchError
 from workbench.util.failures import error_line
 
 if TYPE_CHECKING:
     from gradio import Blocks, Request
     from gradio.routes import App
+    from starlette import requests, responses
 
 HOST = "127.0.0.1"
 
@@ -67,11 +71,12 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
             is not a host name.
     """
     names = allowed(hosts)
+    root = runs or Path("runs")
     if run is None:
-        return Settings(runs or Path("runs"), None, port, names)
+        return Settings(root, None, port, names)
     # a run is named by its folder, even if its file of rollouts is given
     folder = run.resolve().parent if run.name == ROLLOUTS else run.resolve()
-    root = (runs or Path("runs")).resolve()
+    root = root.resolve()
     if not folder.is_relative_to(root) and runs is None:
         root = folder.parent
     if not folder.is_relative_to(root) or folder == root:
@@ -120,13 +125,12 @@ def build(config: Settings) -> "Blocks":
             opened, error = first_shown(runs, config, dict(request.query_params))
             selected = opened.run or (config.run if config.run in names else None)
             row = opened.feedback.response.id
-            number = runs.number(opened.run, row) + 1 if opened.run else 1
             return [
                 show(opened),
                 message(error, opened.note),
-                SOURCES[1] if opened.run else SOURCES[0],
+                SOURCES[bool(opened.run)],
                 gr.update(choices=names, value=selected or next(iter(names), None)),
-                number,
+                runs.number(opened.run, row) + 1 if opened.run else 1,
                 as_json({"run": selected}),
                 gr.update(choices=policies(runs)),
                 gr.update(choices=indexes(runs), value=PAGES),
@@ -182,7 +186,6 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
         app, address, _ = page.launch(
             server_name=HOST,
             server_port=config.port or None,
-            inbrowser=False,
             quiet=True,
             prevent_thread_lock=True,
             share=False,
@@ -192,15 +195,15 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
             enable_monitoring=False,
             footer_links=[],
             run_history=False,
-            show_error=False,
             theme=theme(),
             head=head(),
-            app_kwargs={"lifespan": _guarded(config.hosts)},
+            app_kwargs={"lifespan": partial(_guarded, config.hosts)},
         )
     except OSError as error:
         raise WorkbenchError(
             f"the inspector cannot start ({error_line(error)}): name another --port"
         ) from error
+    app.add_route("/compare", partial(compare_runs, Runs(config.runs)))
     # gradio may continue after a failed start, and would then serve without the guard
     assert app.state.guarded is app.middleware_stack
     print(f"reward inspector: {address}", flush=True)
@@ -211,12 +214,30 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
     return page
 
 
-def _guarded(names: Sequence[str]) -> "Callable[[App], AbstractAsyncContextManager[None]]":
-    """Return an ASGI lifespan that applies `guard` to the app before the server listens."""
+def compare_runs(runs: Runs, request: "requests.Request") -> "responses.Response":
+    """Answer a request of `/compare?run=NAME&run=NAME…` with the page of `workbench compare`.
 
-    @asynccontextmanager
-    async def lifespan(app: "App") -> AsyncIterator[None]:
-        app.state.guarded = app.middleware_stack = guard(app.middleware_stack, names)
-        yield
+    Its rows link to their rollouts. Without names, all evaluated runs are compared. Runs with links
+    out of the runs folder are left out. If a run cannot be compared, the answer is the error.
+    """
+    from starlette.responses import HTMLResponse, PlainTextResponse
 
-    return lifespan
+    names = request.query_params.getlist("run")
+    try:
+        with damage("a compared run"):
+            paths = {
+                str(path): name
+                for name in names or runs.names()
+                if runs.file(name) and not leads_out(path := runs.root / name, runs.root)
+                if names or evaluated(path)
+            }
+            return HTMLResponse(comparison_page(compare(*paths), paths))
+    except WorkbenchError as error:
+        return PlainTextResponse(str(error), 400)
+
+
+@asynccontextmanager
+async def _guarded(names: Sequence[str], app: "App") -> AsyncIterator[None]:
+    """Apply `guard` to the app before the server listens; an ASGI lifespan."""
+    app.state.guarded = app.middleware_stack = guard(app.middleware_stack, names)
+    yield

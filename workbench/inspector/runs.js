@@ -224,16 +224,18 @@ function pager({start, count, page}, to) {
     turn("Last", start + page < count ? Math.floor((count - 1) / page) * page : -1));
 }
 
-// The evaluations of the checked runs before and after training, and the settings in which the runs differ.
+// The evaluations of the checked runs before and after training, the settings in which the runs differ, and a link to the page
+// of `workbench compare`.
 function beforeAfter(gradio, state, busy) {
-  const tables = div("tv");
+  const tables = div("tv"), page = h("a", {class: "wb-page", target: "_blank"}, "Compare the checked runs on one page");
   let turn = 0;
   async function show() {
     const mine = ++turn;
-    if (!root.open || !state().run) return;
+    page.href = location.pathname.replace(/\/?$/, "/compare?") + new URLSearchParams(state().drawn.map((name) => ["run", name]));
+    if (!details.open || !state().run) return;
     const found = await busy.during(gradio.server.before_and_after({names: state().drawn}));
     if (mine === turn) tables.replaceChildren(...noted(found.error ? found : JSON.parse(found.text)).filter(Boolean)); // else other runs are checked
   }
-  const root = h("details", {class: "wb-before tv", ontoggle: show}, h("summary", {}, "Before and after"), tables);
-  return {root, show};
+  const details = h("details", {class: "wb-before", ontoggle: show}, h("summary", {}, "Before and after"), tables);
+  return {root: div("tv", details, page), show};
 }

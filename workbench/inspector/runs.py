@@ -217,10 +217,7 @@ class Runs:
         """
         folder = self.folder(name)
         policy = folder / "policy"
-        present = policy.is_dir() and not any(
-            leads_out(path, self.root) for path in (policy, *policy.iterdir())
-        )
-        return folder if present else None
+        return folder if policy.is_dir() and not leads_out(policy, self.root) else None
 
     def question(self, name: str, question_id: str) -> Question:
         """Return the stored question with this id, with its passages.
@@ -230,8 +227,8 @@ class Runs:
         row = self._stored(self.folder(name) / QUESTIONS, question_id)
         if row is None:
             return Question(question_id, "")
-        stored = {item["id"]: self.passage(name, item["id"]) for item in row["passages"]}
-        return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
+        passages = (self.passage(name, item["id"]) for item in row["passages"])
+        return question_from_row(row, {one.id: one for one in passages if one})
 
     def question_info(self, name: str) -> dict[str, QuestionInfo]:
         """Return question id -> `QuestionInfo` of a run; {} if the run has no stored questions."""
@@ -325,10 +322,11 @@ class Runs:
         except OSError:  # no read permission, or just removed
             return
         for below in inside:
-            hidden = below.name in INSIDE or below.name.startswith(".")
-            if not hidden and below.is_dir() and not below.is_symlink():
+            if below.name in INSIDE or below.name.startswith("."):
+                continue
+            if below.is_dir() and not below.is_symlink():
                 yield from self._walk(below, depth + 1)
-            elif depth < DEPTH and not hidden and _is_rows(below):
+            elif depth < DEPTH and _is_rows(below):
                 yield below
 
 

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
@@ -144,8 +145,13 @@ def check_inside(path: Path) -> None:
 
 
 def leads_out(path: Path, root: Path) -> bool:
-    """Return whether `path` lies outside the folder `root`, after following links."""
-    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    """Return whether `path`, or anything in it, lies outside the folder `root`.
+
+    Links are followed.
+    """
+    # lazily, because a link may lead to a large folder
+    paths = map(os.path.realpath, chain([path], path.rglob("*")))
+    return not all(Path(one).is_relative_to(os.path.realpath(root)) for one in paths)
 
 
 def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:

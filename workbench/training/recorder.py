@@ -96,6 +96,8 @@ class MetricsLog:
     def write(self, row: JsonMapping) -> None:
         """Append a step's metrics to metrics.jsonl, and print progress about ten times in total.
 
+        A line of progress begins with the name of the folder: several runs may train side by side.
+
         `row` must contain "step" and the metrics named in `progress`.
         """
         if not self.main:
@@ -107,7 +109,7 @@ class MetricsLog:
         )
         # about ten lines for any number of steps, so that a log stays readable
         if row["step"] % max(1, self.steps // 10) == 0:
-            print(f"step {row['step']}/{self.steps}  {values}", file=sys.stderr)
+            print(f"{self.out.name}: step {row['step']}/{self.steps}  {values}", file=sys.stderr)
 
     def write_step(self, step: int, row: JsonMapping) -> None:
         """Add "step" and "seconds" to a step's metrics, then append them to metrics.jsonl.
