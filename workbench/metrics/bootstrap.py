@@ -172,8 +172,8 @@ def paired(
     Undefined values are None. Each resample draws the same questions from both sets.
 
     Args:
-        a, b: the sums and the ranked answers of each set. Both must have the same questions, in the
-            same order.
+        a, b: each set's sums, and its answers ranked by confidence. Both must have the same
+            questions, in the same order.
         runs: number of runs (trainings with different seeds) in `a` and in `b`. The sums have all
             questions of the first run, then all questions of the second run, and so on.
     """

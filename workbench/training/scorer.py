@@ -264,7 +264,7 @@ def load_reward_model(folder: Path | str) -> Scorer:
         if result.unexpected_keys:
             raise WorkbenchError(
                 f"the adapter of '{folder}' was trained on another model than '{policy}':"
-                " copy the folder from its run again"
+                " its files are mixed up; copy the whole folder from its run again"
             )
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)
@@ -307,7 +307,8 @@ def _card(folder: Path) -> JsonObject:
     card = read_json(folder / CARD) if folder.is_dir() else None
     if card is None or not all((folder / name).is_file() for name in (HEAD, ADAPTER)):
         raise WorkbenchError(
-            f"'{folder}' is not a reward model: name the folder '{MODEL}' that its training wrote"
+            f"'{folder}' is not a reward model: name the folder '{MODEL}' in the output of its"
+            " training"
         )
     if not (
         all(isinstance(card.get(name), int) for name in ("lora_r", "lora_alpha", "max_length"))

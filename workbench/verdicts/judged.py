@@ -236,8 +236,9 @@ def reasoning(judge: Judge) -> Verify:
     """Return a function that labels the reasoning of responses good or poor by a language model.
 
     Source: TruthRL, arXiv 2509.25760, section 4.6 and table 12. The judge gets the question, the
-    gold answers and the thinking section, but not the answer. A missing or idle thinking section
-    (`is_idle`) is poor, without a request *(ours)*. The verdicts have `aspect="reasoning"`.
+    gold answers and the thinking section, but not the answer. A thinking section that is missing or
+    states nothing (`is_idle`: "Hmm, let me think.") is poor, without a request *(ours)*. The
+    verdicts have `aspect="reasoning"`.
     """
 
     def prompt(response: Response) -> Prompt | None:

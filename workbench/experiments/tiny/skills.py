@@ -2,7 +2,7 @@
 
 Each example is new and about invented people who occur in no document. So memory does not help:
 only copying, comparing and abstaining do. The invented facts may name a city or a book of the
-world, but they are not true in the world. So the examples state no fact of the world.
+closed world, but they are not true there. So the examples state no fact of that world.
 """
 
 from collections.abc import Sequence

@@ -487,8 +487,8 @@ def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Batc
     """Yield batches of packed sequences, without end.
 
     A batch has the tensors `input_ids`, `labels`, `position_ids` and `weights`, each of shape
-    (rows, tokens). Positions restart with each sequence. Therefore, if no KV cache is used, a
-    sequence does not attend to the other sequences in its row.
+    (rows, tokens). Positions restart with each sequence. transformers reads this as a
+    boundary, if no KV cache is used: a sequence does not attend to the others in its row.
     """
     import torch
 

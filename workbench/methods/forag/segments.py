@@ -73,8 +73,8 @@ def judged_rows(
     Args:
         feedbacks: sampled answers with the judge's claims and "fact" verdicts.
         reads: for each answer, the claims that are extracted in RL, if they differ from the judge's
-            claims. A segment needs claims of both kinds; other segments are left out. None: RL uses
-            the judge's claims.
+            claims. A segment is left out if it lacks the judge's claims or these. None: RL uses the
+            judge's claims.
     """
     # responses that reached the token limit are used, because RL has such responses too
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
