@@ -24,7 +24,6 @@ from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json, payload
 from workbench.runs.rows import Rows
-from workbench.scoring.agree import compare
 from workbench.types import CLAIM_LABELS, Feedback, JsonMapping, JsonObject, WorkbenchError
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
         for claim in row.person
         if claim in row.judge
     ]
+    from workbench.scoring.agree import compare  # not when the page starts: it takes a moment
+
     # bounded, because the list comes from the page
     skipped = {_place(place) for place in list(request.get("passed") or ())[-SKIPPED:]}
     claim: JsonObject | None

@@ -7,8 +7,8 @@ from workbench.inspector.evaluations import headline
 from workbench.inspector.listing import own_method
 from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
+from workbench.runs.folder import settings_path
 from workbench.runs.steps import by_step
-from workbench.scoring.output import settings_path
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.jsonl import finite, json_digest
 

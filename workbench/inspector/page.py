@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.experiments.compare import compare, evaluated
-from workbench.experiments.compare_page import comparison_page
 from workbench.inspector.annotate import annotator
 from workbench.inspector.guard import allowed, guard
 from workbench.inspector.import_gradio import import_gradio
@@ -221,6 +219,10 @@ def compare_runs(runs: Runs, request: "requests.Request") -> "responses.Response
     out of the runs folder are left out. If a run cannot be compared, the answer is the error.
     """
     from starlette.responses import HTMLResponse, PlainTextResponse
+
+    # not when the page starts: the metrics take a moment to import
+    from workbench.experiments.compare import compare, evaluated
+    from workbench.experiments.compare_page import comparison_page
 
     names = request.query_params.getlist("run")
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from workbench.runs.folder import in_use
+from workbench.runs.folder import in_use, settings_path
 from workbench.runs.growing import Growing, add_objects, line_at
 from workbench.runs.naming import labels
 from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
@@ -24,7 +24,6 @@ from workbench.runs.store import (
     leads_out,
     question_from_row,
 )
-from workbench.scoring.output import settings_path
 from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
 from workbench.util.jsonl import encodable
 

@@ -215,6 +215,11 @@ def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> l
     return differing
 
 
+def settings_path(out: Path) -> Path:
+    """Return the path of the settings that `workbench score` stores beside its output `out`."""
+    return out.with_name(f"{out.stem}.settings.json")
+
+
 def read_json(path: Path) -> JsonObject | None:
     """Return the object in a JSON file, or None if it is missing or broken."""
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench.methods import METHODS
 from workbench.methods.method import reward_settings
-from workbench.runs.folder import differences, read_json
+from workbench.runs.folder import differences, read_json, settings_path
 from workbench.scoring.rows import checksum
 from workbench.types import LACKING, UNPARSED, Cost, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.failures import failed, failures, lacking, unjudged
@@ -16,10 +16,6 @@ from workbench.util.jsonl import encode, iter_rows, repair, replace_rows, write_
 
 MAX_FAILED_ROWS = 100  # failed rows that are listed with their reason
 REMEDY = "name another --out, or replace the file with --overwrite"
-
-
-def settings_path(out: Path) -> Path:
-    return out.with_name(f"{out.stem}.settings.json")
 
 
 def claim(out: Path, settings: JsonMapping, overwrite: bool = False) -> None:
