@@ -1,6 +1,6 @@
 """Measure the response times of the inspector, and the seconds to open a large record.
 
-    python benchmarks/inspector.py --results benchmarks/results/inspector.json [--rows 200000]
+    python -m benchmarks.inspector --results benchmarks/results/inspector.json [--rows 200000]
 
 The script writes a record of this size, in steps of 512 rows, and an answer of 5,000 characters
 with 200 claims. A new process reads the record, without its index and with it. Other times are
@@ -25,6 +25,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from benchmarks.scoring import peak_memory
 from workbench.inspector.examples import worked_example
 from workbench.inspector.opened import with_rewards
 from workbench.methods import method_configs
@@ -125,12 +126,13 @@ def opened(path: Path) -> float:
     )
 
 
-def served(root: Path) -> Iterator[str]:
+def served(root: Path) -> Iterator[tuple[str, int]]:
+    """Yield the address and the process id of a new server."""
     command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert server.stdout
     try:
-        yield server.stdout.readline().split(": ", 1)[1].strip()
+        yield server.stdout.readline().split(": ", 1)[1].strip(), server.pid
     finally:
         server.terminate()
         server.wait(10)
@@ -183,13 +185,18 @@ def interactions(page: Any, address: str) -> dict[str, float]:
 
 
 def browsed(root: Path, look: Callable[[Any, str], Any]) -> Any:
-    """Return the result of `look` on a new page of a new server."""
+    """Return the result of `look` on a new page of a new server.
+
+    A dict also gets the server's peak memory.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for address in served(root):
+        for address, process in served(root):
             found = look(browser.new_page(viewport={"width": 1280, "height": 900}), address)
+            if isinstance(found, dict):
+                found["peak megabytes of the server"] = peak_memory(process)
     return found
 
 

@@ -101,9 +101,9 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
     )
 
 
-def peak_memory() -> float | None:
-    """Return this process's peak memory in MB (Linux); `getrusage` includes the parent's."""
-    status = Path("/proc/self/status")
+def peak_memory(process: int | str = "self") -> float | None:
+    """Return a process's peak memory in MB (Linux); `getrusage` includes the parent's."""
+    status = Path(f"/proc/{process}/status")
     found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text()) if status.exists() else None
     return round(int(found[1]) / 1024, 1) if found else None
 

@@ -144,10 +144,13 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def others(folder: Path) -> str:
-    """Return a table of costs compared with plain implementations, from three results files."""
-    tiny, scoring, steps = (
+    """Return tables of costs compared with plain implementations, and of large files.
+
+    They are read from the results files of the other benchmarks.
+    """
+    tiny, scoring, steps, page = (
         json.loads((folder / f"{name}.json").read_text())
-        for name in ("tiny_speed", "scoring", "step_time")
+        for name in ("tiny_speed", "scoring", "step_time", "inspector")
     )
     step, real = tiny["step"], steps["real"]
     sampling = [
@@ -180,8 +183,24 @@ def others(folder: Path) -> str:
             f" checkpointing {real['peak_mb_recomputing'] / 1000:.1f} GB",
         ],
     ]
-    head = "| | compared with | ratio |\n| --- | --- | --- |"
-    return "\n".join([head, *("| " + " | ".join(row) + " |" for row in rows)])
+    memory = [
+        f"{one['peak_rss_mb']:.0f} MB for {one['responses']:,} responses"
+        for one in scoring["memory"]
+    ]
+    large = [
+        [f"the inspector opens a run of {page['rows']:,} rows", f"{page['open the large run']} s"],
+        ["the same, the first time", f"{page['open the large run, not read before']} s"],
+        ["it shows 200 claims by another method", f"{page['switch the method of 200 claims']} s"],
+        ["its peak memory with that run", f"{page['peak megabytes of the server']:.0f} MB"],
+        ["peak memory of `workbench score` with a judge", ", ".join(memory)],
+    ]
+    return "\n\n".join(
+        "\n".join([head, *("| " + " | ".join(row) + " |" for row in some)])
+        for head, some in (
+            ("| | compared with | ratio |\n| --- | --- | --- |", rows),
+            ("| | |\n| --- | --- |", large),
+        )
+    )
 
 
 def main() -> None:
