@@ -97,6 +97,19 @@ def test_printed_names_have_the_settings_that_distinguish_rows() -> None:
     names = ["m a=1 b=x/y z c=1", "m a=2 b=w c=1", "n"]
     assert short_names(names) == ["m a=1", "m a=2", "n"]
     assert short_names(["x/a/r.jsonl", "x/b/r.jsonl"]) == ["a/r.jsonl", "b/r.jsonl"]
+    assert short_names(["m reward=a", "x/y z=1/r.jsonl"]) == ["m", "y z=1/r.jsonl"]
+
+
+@pytest.mark.parametrize("field", ["seconds", "method", "after"])
+def test_a_damaged_summary_is_named(tmp_path: Path, field: str) -> None:
+    write_run(tmp_path / "run", "cccc")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    summary[field] = {"split": "test"}
+    if field != "after":
+        del summary[field]
+    write_json(tmp_path / "run" / "summary.json", summary)
+    with raises_error("summary.json' is damaged"):
+        compare(tmp_path / "run")
 
 
 @pytest.mark.parametrize(("runs", "against", "message"), examples("incomparable"))

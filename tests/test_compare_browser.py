@@ -1,5 +1,6 @@
 """The page of `workbench compare --html` in a browser, as a file and in the inspector."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from tests.helpers import Cli
 from tests.helpers.browsing import BROWSER, FIXTURES, Seen, choose_run, tab
 from tests.test_compare import sweep
 from tests.test_evaluate import run as answers
-from workbench.runs.store import append_feedback
+from workbench.runs.store import ROLLOUTS, append_feedback
 
 address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
@@ -51,6 +52,17 @@ def test_a_row_in_the_inspector_leads_to_its_rollouts(page: Any, root: Path, sho
     comparison.go_back()
     comparison.get_by_role("link", name="truthrl reward=ternary").first.click()
     comparison.wait_for_selector("#inspect-view .tv-facts:has-text('sweep/t1')")
-    comparison.goto(page.url + "compare?run=sweep/running")
-    assert "is not finished" in comparison.inner_text("body")
+    (root / "sweep" / "out").mkdir()
+    (root / "sweep" / "out" / ROLLOUTS).write_bytes(b"")
+    (root / "sweep" / "out" / "linked").symlink_to(root.parent)
+    os.mkfifo(root / "sweep" / "out" / "summary.json")  # reading it would never end
+    for names, message in (
+        ("run=sweep/running", "is not finished"),
+        ("run=sweep/t1/../../x", "not inside the runs folder"),
+        ("run=sweep/out", "no run to compare"),
+    ):
+        comparison.goto(f"{page.url}compare?{names}")
+        assert message in comparison.inner_text("body")
+    comparison.goto(f"{page.url}compare?run=sweep/t1&run=sweep/t1&run=sweep/out")
+    assert comparison.locator("h1").inner_text() == "Comparison of 1 rows"
     comparison.close()

@@ -226,9 +226,11 @@ def short_names(names: list[str]) -> list[str]:
     the last one. A step that would give two rows the same name is skipped.
     """
     settings = re.findall(r" ([\w.]+)=", " ".join(names))
-    cuts = [rf"(?s) {key}=.*?(?= [\w.]+=|$)" for key in reversed(settings)]
-    for cut in (*cuts, r"^\S*/(?=.*/)", r"^\S*/"):
-        shorter = [re.sub(cut, "", name) for name in names]
+    # a name with settings begins with a method, which has no slash
+    start, end = r"(?s)^([^\s/]+(?= ).*?)", r"=.*?(?= [\w.]+=|$)"
+    cuts = [f"{start} {re.escape(key)}{end}" for key in reversed(settings)]
+    for cut in (*cuts, r"^()\S*/(?=.*/)", r"^()\S*/"):
+        shorter = [re.sub(cut, r"\1", name) for name in names]
         names = shorter if len({*shorter}) == len(names) else names
     return names
 

@@ -149,6 +149,16 @@ def _read(path: Path, options: Settings) -> Evaluated:
         report = compare_files(file, seed=options.seed, resamples=options.resamples)
         costs = (row.get("cost") or {} for row in iter_rows(file))
         return Evaluated(path, {"responses": (report, file)}, _sum(costs))
+    try:
+        return _of_run(path, summary)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise WorkbenchError(
+            f"'{path / 'summary.json'}' is damaged ({error!r}): train the run again, or leave it"
+            " out"
+        ) from error
+
+
+def _of_run(path: Path, summary: JsonMapping) -> Evaluated:
     folder = path / EVALUATION
     cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
     config = read_json(path / "config.json") or {}

@@ -90,7 +90,8 @@ def probe_policy(
         temperature: temperature of the samples.
         seed: seed of sampling, and of the choice of questions with `limit`.
         limit: number of questions, drawn at random; None for all questions.
-        kinds: kinds of questions; None for all kinds with gold answers.
+        kinds: kinds of questions; None for the bench's default kinds. Only questions with gold
+            answers are used.
         threads: number of CPU threads; None for 2, or for 1 with actors.
         questions: data set or question file for a bench without questions of its own.
         lang: language of the questions; "l2" is the second language of the tiny bench's world.

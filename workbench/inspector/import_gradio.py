@@ -17,7 +17,7 @@ from types import ModuleType
 class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        vars(module)["create_or_modify_pyi"] = lambda *_: None
+        vars(module)["create_or_modify_pyi"] = lambda *_, **__: None
 
 
 class _Finder(MetaPathFinder):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from workbench.experiments.answering import Sources, answer_from, closed_world, stored
 from workbench.experiments.answering.sources import question_text
-from workbench.experiments.evaluate import as_in_training
 from workbench.inspector.inspect_tab import InspectTab, shown_or_error
 from workbench.inspector.listing import listed_row
 from workbench.inspector.opened import Opened, open_feedback
@@ -233,6 +232,8 @@ def answers_of(
     checks = tiny.checks
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
+    from workbench.experiments.evaluate import as_in_training  # it imports the metrics
+
     prompted = as_in_training(replace(tiny, questions=lambda: [question]), name).questions()
     sampling: JsonObject = (
         {"samples": count, "temperature": temperature} if temperature else {"greedy": True}

@@ -233,7 +233,14 @@ def compare_runs(runs: Runs, request: "requests.Request") -> "responses.Response
                 if runs.file(name) and not leads_out(path := runs.root / name, runs.root)
                 if names or evaluated(path)
             }
-            return HTMLResponse(comparison_page(compare(*paths), paths))
+            if not paths:
+                raise WorkbenchError(
+                    "no run to compare: choose evaluated runs without links out of the runs folder"
+                )
+            result = compare(*paths)
+            for row in result["rows"]:  # the name of a row of files is a path on this machine
+                row["name"] = paths.get(row["name"], row["name"])
+            return HTMLResponse(comparison_page(result, paths))
     except WorkbenchError as error:
         return PlainTextResponse(str(error), 400)
 

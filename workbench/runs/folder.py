@@ -216,12 +216,14 @@ def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> l
 
 
 def settings_path(out: Path) -> Path:
-    """Return the path of the settings that `workbench score` stores beside its output `out`."""
+    """Return the path of the settings that `workbench score` stores next to its output `out`."""
     return out.with_name(f"{out.stem}.settings.json")
 
 
 def read_json(path: Path) -> JsonObject | None:
     """Return the object in a JSON file, or None if it is missing or broken."""
+    if not path.is_file():  # a pipe, for example, would never end
+        return None
     try:
         # a file in which a key occurs twice is damaged: it is unknown which value is right
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)

@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
@@ -149,9 +148,15 @@ def leads_out(path: Path, root: Path) -> bool:
 
     Links are followed.
     """
-    # lazily, because a link may lead to a large folder
-    paths = map(os.path.realpath, chain([path], path.rglob("*")))
-    return not all(Path(one).is_relative_to(os.path.realpath(root)) for one in paths)
+    base, left, seen = os.path.realpath(root), [str(path)], set[str]()
+    while left:
+        one = os.path.realpath(left.pop())
+        if not Path(one).is_relative_to(base):
+            return True
+        if one not in seen and os.path.isdir(one):
+            seen.add(one)
+            left += (os.path.join(one, name) for name in os.listdir(one))
+    return False
 
 
 def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:

@@ -109,7 +109,10 @@ class MetricsLog:
         )
         # about ten lines for any number of steps, so that a log stays readable
         if row["step"] % max(1, self.steps // 10) == 0:
-            print(f"{self.out.name}: step {row['step']}/{self.steps}  {values}", file=sys.stderr)
+            print(
+                f"{self.out.resolve().name}: step {row['step']}/{self.steps}  {values}",
+                file=sys.stderr,
+            )
 
     def write_step(self, step: int, row: JsonMapping) -> None:
         """Add "step" and "seconds" to a step's metrics, then append them to metrics.jsonl.

@@ -16,11 +16,11 @@ function viewHead(state) {
 }
 
 // The question's passages, closed until the user opens them; they then stay open for other responses. In the prompt of a sampled
-// response, they are before the question, with numbers if there are several. Views stored by older versions have no passages.
+// response, they are before the question, with numbers if there are several, and without their titles. Views stored by older versions have no passages.
 function passageList(state) {
   const {passages = [], source} = state.data, count = passages.length;
   if (!count) return null;
-  const passage = ([title, text], index) => h("p", {dir: "auto"}, h("b", {}, count > 1 ? `[${index + 1}] ` : "", title), " ", text);
+  const passage = ([title, text], index) => h("p", {dir: "auto"}, count > 1 ? `[${index + 1}] ` : "", span("tv-tag", title), " ", text);
   const more = {class: "tv-passages", open: state.passages, ontoggle: (event) => (state.passages = event.target.open)};
   const words = `${count} ${count === 1 ? "passage" : "passages"} ${source === "sampled" ? "in the prompt" : "of the question"}`;
   return h("details", more, h("summary", {}, words), passages.map(passage));
