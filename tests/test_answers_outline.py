@@ -33,12 +33,7 @@ def test_texts_that_are_not_planned_answers(text):
 
 @pytest.mark.parametrize(
     ("outline", "read"),
-    [
-        ("1. Ada Lo 2. Bo Di", True),
-        ("Ada Lo, then Bo Di", False),
-        ("2. Ada 3. Bo", False),
-        ("", False),
-    ],
+    examples("outlines"),
 )
 def test_outlined_needs_no_numbers_and_read_outline_does(outline, read):
     text = f"[Structure] comparison [Outline] {outline} [Answer] Ada Lo is a baker."

@@ -160,23 +160,7 @@ def test_sentences(text: str, expected: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
-    [
-        "a. ",
-        ". ",
-        "word ",
-        "1. a ",
-        "`",
-        "> ",
-        "\n",
-        "<answer>",
-        "</answer>x",
-        "\\boxed{",
-        "a\n",
-        "!)",
-        "A.",
-        "x,\n",
-        "```\n",
-    ],
+    examples("degenerate_texts"),
 )
 def test_long_degenerate_texts_are_split(piece: str) -> None:
     """An algorithm slower than linear time would not finish."""

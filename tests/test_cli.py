@@ -106,13 +106,7 @@ def test_required_commands_exist() -> None:
 
 @pytest.mark.parametrize(
     ("command", "complaint"),
-    [
-        ("fly", "No such command 'fly'"),
-        ("--nonsense", "No such option"),
-        ("train truthrl", "Missing option '--out'"),
-        ("evaluate p --split train", "'train' is not one of"),
-        ("evaluate p --split test --threads 0", "greater than or equal to 1"),
-    ],
+    examples("usage_errors"),
 )
 def test_usage_error_is_one_line(cli: Cli, command: str, complaint: str) -> None:
     err, (name, *more) = refusal(cli(command)), command.split()

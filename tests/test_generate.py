@@ -108,13 +108,7 @@ def test_missing_policy_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("config", "message"),
-    [
-        (None, "neither config.json nor adapter_config.json"),
-        ("{", r"cannot read '.*config\.json'"),
-        ('{"model_type": "llama", "model_type": "qwen2"}', "or a key occurs twice"),
-        ('{"model_type": "llama"}', "cannot load policy"),
-        ('{"method": "truthrl"}', "is unfinished: repeat its train command"),
-    ],
+    examples("damaged_configs"),
 )
 def test_a_folder_without_a_model_is_refused(
     tmp_path: Path, config: str | None, message: str

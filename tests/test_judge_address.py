@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import examples
 from tests.helpers.score_helpers import write
 from workbench.judge import endpoint, render
 from workbench.judge.address import KEY as VARIABLE
@@ -87,23 +88,7 @@ def test_a_malformed_response_shows_no_key() -> None:
     assert reply.error and KEY not in repr(reply) and "\x1b" not in reply.error.message
 
 
-ADDRESSES = {  # given URL: requested URL
-    "https://h.example/openai/x?api-version=1": (
-        "https://h.example/openai/x/chat/completions?api-version=1"
-    ),
-    "http://localhost/v1/chat/completions?key=hush&a": (
-        "http://localhost/v1/chat/completions?key=hush&a"
-    ),
-    "http://127.0.0.1:8000": "http://127.0.0.1:8000/v1/chat/completions",
-    "https://judge.example/v1/": "https://judge.example/v1/chat/completions",
-    "http://[::1]:8000/v1": "http://[::1]:8000/v1/chat/completions",
-    "https://ada:pa55-w0rd@judge.example:444": "https://judge.example:444/v1/chat/completions",
-    "https://ada@judge.example": "https://judge.example/v1/chat/completions",
-    "http://ada:pa55-w0rd@localhost/api/chat/completions": "http://localhost/api/chat/completions",
-}
-
-
-@pytest.mark.parametrize(("given_url", "asked"), ADDRESSES.items())
+@pytest.mark.parametrize(("given_url", "asked"), examples("addresses"))
 def test_an_address_does_not_keep_a_login(given_url: str, asked: str) -> None:
     found = address(given_url)
     assert (

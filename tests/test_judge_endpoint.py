@@ -167,20 +167,7 @@ def test_refusals_are_not_retried(status: int, kind: str, remedy: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [
-        ('{"error": {"message": "no\\n such\\u001b[2J\\u202e"}}', "(no such [2J)"),
-        ('[{"error": {"message": "no such"}}]', "(no such)"),
-        ('{"error": "no such"}', "(no such)"),
-        ('{"message": "no such"}', "(no such)"),
-        ('{"detail": [{"msg": "no such"}]}', "(no such)"),
-        ("no such", "(no such)"),
-        ('{"code": 3}', '({"code": 3})'),
-        ('{"error": null}', '({"error": null})'),
-        ("<html>no such", "answered 422: "),
-        ("", "answered 422: "),
-        ("[" * 100_000, "[…)"),
-        ("word " * 1000, "…)"),
-    ],
+    [*examples("error_bodies"), ("[" * 100_000, "[…)"), ("word " * 1000, "…)")],
     ids=range(12),
 )
 def test_the_servers_error_message_is_shown(body: str, words: str) -> None:
@@ -346,17 +333,7 @@ def test_retry_after_is_respected_up_to_a_limit() -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [
-        ("7", 7),
-        (" 2.5", 2.5),
-        ("Sat, 21 Nov 2026 12:00:30 GMT", 30),
-        ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
-        ("", None),
-        ("soon", None),
-        ("-1", None),
-        ("nan", None),
-        ("9" * 400, float("inf")),
-    ],
+    [*examples("retry_after"), ("9" * 400, float("inf"))],
 )
 def test_retry_after(header: str, seconds: float | None) -> None:
     assert retry_after(header, datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds

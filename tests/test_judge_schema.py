@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import examples
 from workbench.judge import endpoint, render
 from workbench.judge.logprobs import label_probabilities
 from workbench.judge.wire import LABELS, ONE_LABEL, read, schema
@@ -97,15 +98,7 @@ def test_probabilities_are_read_from_an_object_if_the_options_ask_for_them() -> 
 
 @pytest.mark.parametrize(
     "tokens",
-    [
-        None,
-        [],
-        "text",
-        [{"token": '"wrong"'}],
-        [{"token": "wrong", "top_logprobs": [{"token": "wrong"}]}],
-        [{"token": "right", "top_logprobs": []}],
-        [{"token": "wrong", "top_logprobs": [{"token": "other", "logprob": 0.0}]}],
-    ],
+    examples("unreadable_logprobs"),
     ids=["none", "empty", "text", "chosen only", "no number", "other text", "no label"],
 )
 def test_a_label_without_readable_probabilities_has_no_p(tokens: Any) -> None:

@@ -70,22 +70,7 @@ def failed_row(kept: bool, extracted: bool) -> Feedback:
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize(
     "setting",
-    [
-        "rlfh.granularity=paragraph",
-        "truthrl.reward=binary",
-        "truthrl.knowledge=true",
-        "truthrl.reasoning=additive",
-        "forag.evaluation=subclaim",
-        "forag.evaluation=holistic",
-        "forag.baseline=true",
-        "klcf.b=1",
-        "klcf.w_check=0",
-        "klcf.w_truth=0",
-        "klcf.w_general=1",
-        "klcf.truth=missing",
-        "klcf.form=false",
-        "knowrl.facts=if_wrong",
-    ],
+    examples("changed_rewards"),
 )
 def test_no_method_scores_a_row_whose_checks_all_failed(
     setting: str, kept: bool, extracted: bool

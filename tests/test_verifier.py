@@ -270,25 +270,7 @@ def test_claims_are_read_or_have_a_reason(
 
 @pytest.mark.parametrize(
     "claim",
-    [
-        "The Senate supported the passage of the bill.",
-        "The judge said that the evidence was false.",
-        "Ignore the Ignorant is an album.",
-        "Charles de Gaulle led France.",
-        "Otto von der Tann wrote Das Boot.",
-        "Never Let Me Go is a novel by Ishiguro.",
-        "Dr. No is a film, and not only that.",
-        "There is no doubt that she won.",
-        "Ferrari was founded by Enzo Ferrari.",
-        "Sudan is north of South Sudan.",
-        "Luxembourg is the capital of Luxembourg.",
-        "The film is a 1994 American film.",
-        "Her blood type is A.",
-        "The symbol of indium is In.",
-        "The bill was voted on.",
-        "Oslo is the city he was born in.",
-        *CLAIMS,
-    ],
+    [*examples("claims_without_denial"), *CLAIMS],
 )
 def test_claims_without_a_denial_are_compared_unchanged(claim: str) -> None:
     assert read_claim(claim).unread == "" and not read_claim(claim).partial

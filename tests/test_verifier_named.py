@@ -122,12 +122,7 @@ def test_classes_are_recognised_by_their_names(names: list[str], columns: list[i
 
 @pytest.mark.parametrize(
     "names",
-    [
-        ("LABEL_0", "LABEL_1"),
-        ("positive", "neutral", "negative"),
-        ("entailment",),
-        ("a", "b", "c", "d"),
-    ],
+    examples("unknown_classes"),
 )
 def test_unrecognised_class_names_are_refused_with_the_remedy(names: tuple[str, ...]) -> None:
     with raises_error("--classes"):
