@@ -45,11 +45,9 @@ def test_read_plan_keeps_the_text_as_written():
     assert read_plan(
         "[Structure] parallel\n[Outline]\n- Ada Lo [2]\n\n- Bo Di\n[Answer] Text."
     ) == ("parallel", ("- Ada Lo [2]", "- Bo Di"))
-    assert (
-        read_plan(WHOLE + " [Answer] Again.") is None
-        and read_plan("Ada Lo is a baker.") is None
-        and read_plan("") is None
-    )
+    assert read_plan(WHOLE + " [Answer] Again.") is None
+    assert read_plan("Ada Lo is a baker.") is None
+    assert read_plan("") is None
 
 
 def test_citations_are_read_and_removed():

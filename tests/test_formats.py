@@ -3,7 +3,6 @@
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ from workbench.methods import METHODS, method_configs
 from workbench.methods.method import scaled
 from workbench.runs.store import append_feedback
 from workbench.scoring import Options, score_file
-from workbench.types import ASPECTS, LACKING, SCHEMA, Failure
+from workbench.types import ASPECTS, LACKING, SCHEMA, Failure, JsonObject
 from workbench.verdicts.llm_judge import LLMJudge
 from workbench.world.export import _tables
 from workbench.world.world import load_world
@@ -57,7 +56,7 @@ def test_a_feedback_row_has_the_fields_of_the_page(tmp_path: Path) -> None:
     [row] = read(tmp_path / "rollouts.jsonl")
     assert row["schema"] == SCHEMA == 1 and set(row["rewards"]) == set(METHODS)
     reward = row["rewards"]["rlfh"]
-    parts: dict[str, dict[str, Any]] = {
+    parts: dict[str, JsonObject] = {
         "row": row,
         "tokens": row["tokens"],
         "claim": row["claims"][0],

@@ -4,7 +4,6 @@ errors.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Policy, generate, prompt_ids
 from workbench.policies.load import check_policy_name, load_policy
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 QUESTIONS = [
     Question("long", " Where is Ada born yes no yes no"),
@@ -49,7 +48,7 @@ def test_the_seed_determines_samples_and_the_random_state_is_unchanged(policy: P
 
 @pytest.mark.parametrize(("how", "message"), examples("unusable_sampling"))
 def test_invalid_sampling_settings_are_refused(
-    policy: Policy, how: dict[str, Any], message: str
+    policy: Policy, how: JsonObject, message: str
 ) -> None:
     with raises_error(message):
         generate(policy, QUESTIONS, **how)

@@ -70,11 +70,9 @@ def test_a_row_without_sentences_counts_as_not_extracted() -> None:
     assert read.rewards["rlfh"].value is not None and blank.rewards["rlfh"].value is not None
     unread, blank = grade([outcome()], pay)(responses)
     error = unread.rewards["rlfh"].error
-    assert (
-        error is not None
-        and error.kind == "not_extracted"
-        and unread.rewards["truthrl"].value == -1.0
-    )
+    assert error is not None
+    assert error.kind == "not_extracted"
+    assert unread.rewards["truthrl"].value == -1.0
     assert blank.rewards["rlfh"].error is None
 
 

@@ -91,12 +91,10 @@ def test_a_malformed_response_shows_no_key() -> None:
 @pytest.mark.parametrize(("given_url", "asked"), examples("addresses"))
 def test_an_address_does_not_keep_a_login(given_url: str, asked: str) -> None:
     found = address(given_url)
-    assert (
-        found.url == asked
-        and "hush" not in repr(found) + found.scrub("HUSH")
-        and bool(found.headers) == ("ada" in given_url)
-        and "ada" not in repr(found)
-    )
+    assert found.url == asked
+    assert "hush" not in repr(found) + found.scrub("HUSH")
+    assert bool(found.headers) == ("ada" in given_url)
+    assert "ada" not in repr(found)
 
 
 def test_a_percent_encoded_login_is_decoded() -> None:
@@ -149,11 +147,9 @@ def test_no_secret_is_sent_unencrypted_to_another_machine(host: str) -> None:
     ):
         with pytest.raises(WorkbenchError, match=r"unencrypted.*https") as raised:
             endpoint(url, "m", key=key)
-        assert (
-            KEY not in str(raised.value)
-            and PASSWORD not in str(raised.value)
-            and "ada" not in str(raised.value)
-        )
+        assert KEY not in str(raised.value)
+        assert PASSWORD not in str(raised.value)
+        assert "ada" not in str(raised.value)
 
 
 def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch) -> None:

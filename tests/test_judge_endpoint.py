@@ -21,7 +21,7 @@ from tests.helpers import examples, start_python, without
 from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
-from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
+from workbench.types import Cost, Failure, JsonObject, Prompt, Reply, WorkbenchError
 
 
 def verify(number: int) -> Prompt:
@@ -87,11 +87,9 @@ def test_replies_are_in_order_and_each_prompt_is_sent_once() -> None:
             json.loads(str(by_checksum("verify", [Element("claim", f"Claim {n % 40}.")])))["label"]
             for n in range(100)
         ]
-        assert (
-            server.requests == judge.totals.calls == 40
-            and server.peak <= 8
-            and set(server.asked.values()) == {1}
-        )
+        assert server.requests == judge.totals.calls == 40
+        assert server.peak <= 8
+        assert set(server.asked.values()) == {1}
     assert sum((reply.cost for reply in replies[:40]), Cost()).calls == 40
     assert all(reply.cost == Cost(cached=1) for reply in replies[40:])
     assert judge.totals.cached == 60
@@ -158,11 +156,9 @@ def test_refusals_are_not_retried(status: int, kind: str, remedy: str) -> None:
         )
     )
     assert (failure(reply).stage, failure(reply).kind, failure(reply).raw) == ("judge", kind, "no")
-    assert (
-        remedy in failure(reply).message
-        and str(status) in failure(reply).message
-        and server.requests == 1
-    )
+    assert remedy in failure(reply).message
+    assert str(status) in failure(reply).message
+    assert server.requests == 1
 
 
 @pytest.mark.parametrize(
@@ -227,10 +223,8 @@ def test_a_server_without_usable_replies_is_given_up_early(
 @pytest.mark.parametrize("status", [408, 429, 503])
 def test_temporary_errors_are_retried(status: int) -> None:
     reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
-    assert (
-        failure(reply).kind == ("rate_limit" if status == 429 else "server")
-        and server.requests == 3
-    )
+    assert failure(reply).kind == ("rate_limit" if status == 429 else "server")
+    assert server.requests == 3
     assert reply.cost.calls == 3
 
 
@@ -243,9 +237,8 @@ def test_a_server_that_fails_during_a_batch_is_given_up() -> None:
         replies = judge(verify_all(1000))
         right = sum(one.error is None for one in replies)
         assert 90 <= right <= 100
-        assert (
-            server.requests <= 100 + 2 * (4 + 3 + 4) and "not sent" in failure(replies[-1]).message
-        )
+        assert server.requests <= 100 + 2 * (4 + 3 + 4)
+        assert "not sent" in failure(replies[-1]).message
         assert replies[-1].cost.calls == 0
 
 
@@ -397,7 +390,7 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
 
 @pytest.mark.parametrize(("url", "options", "message"), examples("wrong_endpoints"))
 def test_invalid_settings_are_refused_before_any_request(
-    url: str, options: dict[str, Any], message: str
+    url: str, options: JsonObject, message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message) as raised:
         endpoint(url, **{"model": "m", **options})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers import examples
 from workbench.judge import LABELS, TASKS, Element, elements, read, render
 from workbench.judge.templates import FOLDER, REPLY
-from workbench.types import Passage, Prompt, WorkbenchError
+from workbench.types import JsonObject, Passage, Prompt, WorkbenchError
 
 # Ways to escape an element: tags, headings, fences, turn markers, references, template variables,
 # control characters, invisible characters and lone surrogates.
@@ -155,7 +155,7 @@ def test_optional_elements_may_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(("task", "given_", "message"), examples("wrong_prompts"))
-def test_a_wrong_call_is_refused(task: str, given_: dict[str, Any], message: str) -> None:
+def test_a_wrong_call_is_refused(task: str, given_: JsonObject, message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         render(task, **given_)
 

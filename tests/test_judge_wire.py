@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.helpers import examples
 from workbench.judge import LABELS, TASKS, read
 from workbench.judge.wire import RAW
-from workbench.types import Failure
+from workbench.types import Failure, JsonObject
 
 LABELLED = ("verify", "outcome", "reasoning", "prefer", "coherence", "helpfulness")
-VALID: dict[str, Any] = dict(examples("valid_replies"))
+VALID: JsonObject = dict(examples("valid_replies"))
 
 
 def value(task: str) -> Any:
@@ -152,7 +152,7 @@ def sentences(claim: Any) -> Any:
 POINT = {"text": text, "passage": whole(3)}
 JUDGED = {"text": text, "label": label("single_pass"), "informativeness": whole(5)}
 # the declared form per task, for 3 ratings, labels or passages; a list is (entry, least, most)
-DECLARED: dict[str, Any] = {
+DECLARED: JsonObject = {
     **{task: {"label": label(task)} for task in LABELLED},
     "extract": sentences(text),
     "single_pass": sentences(JUDGED),

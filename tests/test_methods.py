@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -40,6 +39,7 @@ from workbench.types import (
     Checks,
     Event,
     Feedback,
+    JsonObject,
     Question,
     Response,
     Reward,
@@ -175,10 +175,8 @@ def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> N
     assert {question.system for question in asked} == {" Be Flo"}
     again = evaluate_policy(str(out), "validation", bench, samples=0, seed=1, threads=1)
     assert again["greedy"] == summary["after"]["greedy"]
-    assert (
-        bench.with_system_prompt("x").questions("rl")[0].system == "x"
-        and bench.with_system_prompt(None) is bench
-    )
+    assert bench.with_system_prompt("x").questions("rl")[0].system == "x"
+    assert bench.with_system_prompt(None) is bench
 
 
 def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> None:
@@ -239,9 +237,7 @@ class Untrainable:
         ({"training": lambda config: Training("ppo")}, "config has no 'ppo'"),
     ],
 )
-def test_an_invalid_method_is_refused_at_its_definition(
-    changes: dict[str, Any], message: str
-) -> None:
+def test_an_invalid_method_is_refused_at_its_definition(changes: JsonObject, message: str) -> None:
     with raises_error(message):
         replace(BRIEF, **changes)
     assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # for scoring only

@@ -159,10 +159,8 @@ def test_no_person_is_in_training_and_held_out_rows() -> None:
             for side in (learnt, held)
         ]
         assert names[0].isdisjoint(names[1]) and "A" in names[0]
-    assert (
-        split_held_out(rows, 0.15, 1) == split_held_out(rows, 0.15, 1)
-        and split_held_out(rows, 0.0, 1)[1] == []
-    )
+    assert split_held_out(rows, 0.15, 1) == split_held_out(rows, 0.15, 1)
+    assert split_held_out(rows, 0.0, 1)[1] == []
 
 
 @pytest.fixture(scope="module")

@@ -80,10 +80,8 @@ def test_unplaced_and_failed_claims_are_marked():
     shown = payload(replace(row, rewards={**row.rewards, "m": Reward(None, error=failure)}))
     assert (shown["claims"][0]["placed"], shown["claims"][0]["label"]) == (False, None)
     assert shown["claims"][0]["error"]["message"] == failure.message
-    assert (
-        shown["methods"]["m"]["value"] is None
-        and shown["methods"]["m"]["error"]["kind"] == "unparsed"
-    )
+    assert shown["methods"]["m"]["value"] is None
+    assert shown["methods"]["m"]["error"]["kind"] == "unparsed"
 
 
 def test_objections_are_notes_and_not_evidence():

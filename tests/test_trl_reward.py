@@ -14,7 +14,7 @@ from workbench.methods.bench import bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
-from workbench.types import Checks, Question
+from workbench.types import Checks, JsonObject, Question
 from workbench.util.threads import use_threads
 from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
@@ -128,7 +128,7 @@ def test_a_row_without_gold_answers_is_not_a_failure(
     metrics: dict[str, float] = {}
     reward = workbench.trl_reward("truthrl", checks)
     for gold in ([["A"], empty, empty, empty], [empty] * 4):
-        columns: dict[str, Any] = {column: gold, "log_metric": metrics.__setitem__}
+        columns: JsonObject = {column: gold, "log_metric": metrics.__setitem__}
         assert reward(["Q?"] * 4, ["A"] * 4, **columns)[1:] == [None] * 3
     assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
 

@@ -18,7 +18,7 @@ from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
-from workbench.types import Claim, Claims, Passage, Question, Response, Verdict
+from workbench.types import Claim, Claims, JsonObject, Passage, Question, Response, Verdict
 from workbench.util.failures import unjudged
 from workbench.verdicts.local import local_facts
 from workbench.verifier import Verifier, load_verifier
@@ -380,7 +380,7 @@ def test_a_missing_or_damaged_verifier_is_refused_in_one_line(
     with raises_error("no verifier there: name a sequence classifier"):
         load_verifier(tmp_path)
     (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
-    changes: dict[str, dict[str, Any]] = {
+    changes: dict[str, JsonObject] = {
         "cannot be read": {},
         "was trained on base weights 000000000000": {"base": {"sha256": "0" * 64}},
         "is not a verifier's card": {"settings": {"temperature": 1}},

@@ -70,10 +70,8 @@ def test_five_labels_with_the_importance_as_informativeness(
     ]
     # the true fact, even if the claim is wrong
     for fact, verdict in zip(told, checked.verdicts, strict=True):
-        assert (
-            fact.object in verdict.evidence[0]["text"]
-            and biography.title in verdict.evidence[0]["text"]
-        )
+        assert fact.object in verdict.evidence[0]["text"]
+        assert biography.title in verdict.evidence[0]["text"]
     importance = [fact.importance for fact in told]
     assert [verdict.informativeness for verdict in checked.verdicts] == importance
     assert [verdict.target for verdict in checked.verdicts] == [

@@ -13,7 +13,7 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from workbench.training.ppo import PPO, train_ppo
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.rows import Example, Pair, encode_example
 from workbench.training.scorer import Judged, Segment
-from workbench.types import Feedback, Question, Response, Reward
+from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response, Reward
 from workbench.util.config import scaled
 
 ENVIRONMENT = {
@@ -57,7 +57,7 @@ def grown(work: Callable[[], Any]) -> int:
     return resident("VmHWM") - before
 
 
-def make_model(folder: Path, kind: str, sizes: Mapping[str, Any]) -> str:
+def make_model(folder: Path, kind: str, sizes: JsonMapping) -> str:
     """A random checkpoint of this type and shape, with the tokenizer's vocabulary size."""
     tokenizer = byte_tokenizer(WORDS)
     model = random_model(tokenizer, kind, max_position_embeddings=1024, **sizes)
@@ -91,7 +91,7 @@ def trained(
     with activations stored or recomputed (`again`).
     """
     questions = asked(rows)
-    common: dict[str, Any] = {
+    common: JsonObject = {
         "lora_r": lora_r,
         "lora_alpha": lora_r,
         "steps": steps,
