@@ -88,8 +88,7 @@ def test_shell_completion_lists_commands() -> None:
     script = "from workbench.cli import main; main()"
     words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
     words["_WORKBENCH_COMPLETE"] = "complete_bash"
-    completed = run_python("-c", script, env=words)
-    assert completed.stdout.split() == ["compare"]
+    assert run_python("-c", script, env=words).stdout.split() == ["compare"]
 
 
 def test_version(cli: Cli) -> None:
@@ -148,8 +147,7 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
     rows = [line.split()[:2] for line in out.splitlines() if line.startswith(("all", "known"))]
     assert code == 0 and rows == [["all", "7"], ["known", "7"]] * 2
     assert "greedy, percent" in out and "sampled (Avg@1, T 1), percent" in out
-    other = "evaluate sft --split ood --samples 0 --json --lang l2"
-    assert printed(cli(other))["n"] == 3
+    assert printed(cli("evaluate sft --split ood --samples 0 --json --lang l2"))["n"] == 3
 
 
 @pytest.mark.parametrize(("report", "expected"), examples("exit_codes"))

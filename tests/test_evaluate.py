@@ -149,8 +149,7 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     assert first == again
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
     assert first["greedy"]["failed"] == 0
-    only = evaluate_policy("sft", "validation", small, samples=0, threads=1)
-    assert only["sampled"]["n"] == 0
+    assert evaluate_policy("sft", "validation", small, samples=0, threads=1)["sampled"]["n"] == 0
 
 
 def test_greedy_answers_are_stored_for_comparison(policy: str, tmp_path: Path) -> None:

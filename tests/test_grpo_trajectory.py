@@ -176,10 +176,13 @@ def test_unsloth_is_not_imported_for_plain_stages(
 def test_a_patched_loss_is_an_error_at_the_first_step(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def patched(self: Any, model: Any, inputs: JsonObject, *_: Any, **__: Any) -> Any:
-        return model(input_ids=inputs["completion_ids"]).logits.mean()
 
-    monkeypatch.setattr("trl.GRPOTrainer.compute_loss", patched)
+    monkeypatch.setattr(
+        "trl.GRPOTrainer.compute_loss",
+        lambda self, model, inputs, *_, **__: model(
+            input_ids=inputs["completion_ids"]
+        ).logits.mean(),
+    )
     with raises_error("such as Unsloth patched TRL in this process"):
         run.grpo(CONFIG, policy, tmp_path, all_scored)
     assert not (tmp_path / "metrics.jsonl").exists()

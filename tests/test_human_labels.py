@@ -181,8 +181,7 @@ def test_docs_numbers_has_the_stored_rates_of_claims_by_rules() -> None:
     draws = read_json(ROOT / "benchmarks/results/human_labels.json")["faithful"]["kept aside"][
         "draws"
     ]
-    page = (ROOT / "docs/numbers.md").read_text()
-    [row] = re.findall(r"^\| nine samples .*\|$", page, re.M)
+    [row] = re.findall(r"^\| nine samples .*\|$", (ROOT / "docs/numbers.md").read_text(), re.M)
     assert [cell.strip() for cell in row.split("|")[3:5]] == [
         ", ".join(f"{100 * draw[when]['value']:.0f}" for draw in draws)
         for when in ("first", "before")

@@ -248,8 +248,7 @@ def test_pasted_answers():
 
 
 def asked(**changes) -> dict:
-    opened = open_feedback(worked_example(), (worked_example(),), "test")
-    key = json.loads(show(opened))["key"]
+    key = json.loads(show(open_feedback(worked_example(), (worked_example(),), "test")))["key"]
     return what_if({"key": key, **changes})
 
 
@@ -283,8 +282,7 @@ def test_what_if_errors_are_one_line():
 
 
 def test_edited_labels_are_stored_as_annotations(tmp_path):
-    opened = open_feedback(worked_example(), (), "test")
-    key = json.loads(show(opened))["key"]
+    key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
     keep = labeller(Runs(tmp_path))
     assert "error" in keep({"key": key, "edits": {}})
     assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {

@@ -76,8 +76,7 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
 def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
     """KLCF gives −1 for missing tags. Without a check of the answer this is not a reward."""
     record_untagged(tmp_path / "run")
-    runs = Runs(tmp_path)
-    opened = open_row(runs, "run", "r0")
+    opened = open_row(Runs(tmp_path), "run", "r0")
     klcf = opened.feedback.rewards["klcf"]
     assert klcf.value is None and klcf.error is not None
     missing = "the truth of its claims and the facts of a checklist"
@@ -362,8 +361,7 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     )
     for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not the row itself
         assert with_query({"step": step, "id": key})["second"]["id"] == key
-    unknown = {"run": "../two", "step": {}, "id": 7}
-    assert with_query(unknown)["second"]["id"] == "tarven/3/0"
+    assert with_query({"run": "../two", "step": {}, "id": 7})["second"]["id"] == "tarven/3/0"
     elsewhere = with_query({"run": "two"})
     # matched by text, not by id
     assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")

@@ -233,10 +233,8 @@ def test_a_server_that_fails_during_a_batch_is_given_up() -> None:
         return web.Response(status=503) if server.requests > 100 else by_checksum(task, found)
 
     with JudgeServer(reply=reply) as server:
-        judge = fast(server, retries=1, concurrency=4)
-        replies = judge(verify_all(1000))
-        right = sum(one.error is None for one in replies)
-        assert 90 <= right <= 100
+        replies = fast(server, retries=1, concurrency=4)(verify_all(1000))
+        assert 90 <= sum(one.error is None for one in replies) <= 100
         assert server.requests <= 100 + 2 * (4 + 3 + 4)
         assert "not sent" in failure(replies[-1]).message
         assert replies[-1].cost.calls == 0

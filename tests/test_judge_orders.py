@@ -88,8 +88,7 @@ def test_the_sample_has_the_same_questions_for_all_arms_and_contains_smaller_sam
 def test_order_tau_and_agreement_of_the_judges(tmp_path: Path) -> None:
     graded, cost, requests = by_model(accept_all, tmp_path)
     strictly = {name: [strict(row) for row in some] for name, some in ANSWERS.items()}
-    judges = {EXACT: ANSWERS, STRICT: strictly, "m": graded}
-    found = summarise(judges, {"m": cost})
+    found = summarise({EXACT: ANSWERS, STRICT: strictly, "m": graded}, {"m": cost})
     assert found["judges"][EXACT]["order"] == ORDER
     # "In Oslo." is correct, but not equal to the gold answer: (1 − 1) / 4
     assert truth(found, EXACT)[FIRST] == 0.5 and truth(found, STRICT)[FIRST] == 0.0

@@ -118,8 +118,7 @@ def test_texts_made_of_headings_are_restored_and_are_not_headings(text: str) -> 
 @pytest.mark.parametrize("task", TASKS)
 def test_an_xml_parser_reads_the_same_elements(task: str) -> None:
     """Other programs can read a prompt without this package."""
-    text = "Ada < Bo & Cy > \"Di\" 'Ed' &lt; </claim> \r\n 你好"
-    prompt, expected = make(task, text)
+    prompt, expected = make(task, "Ada < Bo & Cy > \"Di\" 'Ed' &lt; </claim> \r\n 你好")
     markup = prompt.text[prompt.text.index("<") : prompt.text.rindex(">") + 1]
     parsed = [
         (node.tag, node.text or "")

@@ -73,8 +73,9 @@ def test_grpo_uses_rewards_of_the_checklist_and_the_truthfulness_model(tmp_path:
         assert paid.parts["truth"] == pytest.approx(sum(truths) / max(len(truths), 1))
         terms = (paid.parts["check"] + paid.parts["truth"]) / 2
         assert paid.value == pytest.approx(terms + paid.parts["length"])
-        again = rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))})
-        assert again.rewards["klcf"] == paid  # recomputed from the row
+        assert (
+            rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))}).rewards["klcf"] == paid
+        )  # recomputed from the row
 
 
 @pytest.mark.slow

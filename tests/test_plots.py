@@ -83,8 +83,7 @@ def test_figures_fit_their_cell_and_show_shares_in_percent(reports):
     assert {name for name, figure in figures.items() if figure.layout.width is not None} == set()
     assert all(figure.layout.yaxis.tickformat for figure in (figures["curves"], figures["rates"]))
     rows = [{"step": step, "reward": step / 2, "accuracy": 0.5} for step in (1, 2)]
-    columns = dict.fromkeys(("reward", "accuracy", "kl"), "")
-    training = over_steps({"run": rows}, columns, "")
+    training = over_steps({"run": rows}, dict.fromkeys(("reward", "accuracy", "kl"), ""), "")
     # a column without values is left out
     assert [tuple(line.y) for line in training.data] == [(0.5, 1.0), (0.5, 0.5)]
     assert training.layout.yaxis.tickformat is None and "%" in training.layout.yaxis2.tickformat

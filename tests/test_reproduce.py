@@ -67,8 +67,7 @@ def test_a_contrast_by_hand() -> None:
     left out on both sides.
     """
     before = [told("a", 1, 1), told("b", 1, 3), told("c", 0, 2, tier="unknown")]
-    after = [told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]
-    answers = arms([after], before)
+    answers = arms([[told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]], before)
     found = effect(Contrast("factscore_on_subject", "ppo"), answers)
     assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
     # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start answers the third wrongly

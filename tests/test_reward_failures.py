@@ -108,9 +108,6 @@ def test_a_failed_check_counts_only_if_the_reward_needs_it(
 def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
     """With and without the required format; extraction and all checks get no reply."""
 
-    def down(prompts: Sequence[Prompt]) -> list[Reply]:
-        return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
-
     page = Passage("p", "Ada", "Ada.")
     question = Question("q", "Where?", ("Paris",), passages=(page,), checklist=("a",))
     for text in (
@@ -119,7 +116,10 @@ def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
     ):
         response = Response("r", question, text, offsets=words(text))
         for name, config in method_configs().items():
-            [feedback] = method(name).grader(config, judge_checks(down))([response])
+            [feedback] = method(name).grader(
+                config,
+                judge_checks(lambda prompts: [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]),
+            )([response])
             assert failure(feedback.rewards[name]) == DOWN, (name, text)
 
 

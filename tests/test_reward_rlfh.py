@@ -233,7 +233,6 @@ def test_one_bad_verdict_leaves_the_response_unscored(broken: Verdict, kind: str
 
 
 def test_missing_verdicts_and_a_failed_extraction() -> None:
-    unjudged = replace(row("correct:5"), verdicts=())
-    assert failure(pay(unjudged)).kind == "no_verdict"
+    assert failure(pay(replace(row("correct:5"), verdicts=()))).kind == "no_verdict"
     lost = Failure("extract", "parse", "not an object")
     assert pay(replace(row(""), error=lost)) == Reward(None, error=lost)  # not the 0 of a refusal

@@ -160,8 +160,7 @@ def test_a_stale_damaged_or_linked_index_is_rebuilt(
     rows = read_rows(large)
     assert len(parsed) == len(rows) and rows.table["offset"].iloc[0] == 0
     assert not index_path(large).is_symlink()
-    attributes = pd.read_parquet(index_path(large)).attrs
-    assert attributes["record"]["format"] == stored.FORMAT
+    assert pd.read_parquet(index_path(large)).attrs["record"]["format"] == stored.FORMAT
 
 
 def test_a_read_only_folder_can_be_read(large: Path) -> None:

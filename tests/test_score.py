@@ -95,8 +95,7 @@ def test_given_claims_are_verified_and_rewarded_like_extracted_claims(
 def test_a_single_pass_refuses_claims_of_the_row() -> None:
     replies = judge_checks(lambda prompts: [])
     assert replies.single_pass
-    question = Question("q", "?")
-    given = Response("r", question, "It is.", given_claims=(Claim(0, "It is."),))
+    given = Response("r", Question("q", "?"), "It is.", given_claims=(Claim(0, "It is."),))
     [failed] = replies.single_pass([given])
     assert failed.error and "rlfh.mode=pipeline" in failed.error.message
 
@@ -304,8 +303,7 @@ def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
     tokens["source"] = "sampled"
     chosen = options(tmp_path, [{**LABELLED, "tokens": tokens}], method="rlfh")
     score_file(chosen)
-    stored = read(chosen.out)[0]["tokens"]
-    assert stored.items() >= tokens.items()
+    assert read(chosen.out)[0]["tokens"].items() >= tokens.items()
     words = replace(chosen, tokenizer="words", out=tmp_path / "w" / "f.jsonl")
     score_file(words)
     assert read(words.out)[0]["tokens"]["source"] == "words"

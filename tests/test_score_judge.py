@@ -122,8 +122,7 @@ def test_the_cache_is_in_the_output_folder_or_at_cache(
         assert [str(path) for path in tmp_path.glob("**/*.sqlite*")] == [summary["cache"]]
         wanted = tmp_path / "kept.sqlite"
         chosen = options(tmp_path, server, responses(2), cache=wanted)
-        again = score_file(replace(chosen, out=tmp_path / "g" / "f.jsonl"))
-        assert again["cache"] == str(wanted)
+        assert score_file(replace(chosen, out=tmp_path / "g" / "f.jsonl"))["cache"] == str(wanted)
         assert wanted.exists()
         assert not list((tmp_path / "g").glob("*.sqlite*"))
 

@@ -223,8 +223,7 @@ def test_a_reward_model_moves_with_its_run_and_requires_its_own_policy(
     copied = moved / "stages" / "reward_model" / MODEL
     assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
     card = read_json(copied / CARD)
-    other = str(make_policy(tmp_path / "other", seed=7))
-    write_json(copied / CARD, card | {"policy": other})
+    write_json(copied / CARD, card | {"policy": str(make_policy(tmp_path / "other", seed=7))})
     (copied / MARKER).unlink()  # the digest of the card
     with raises_error("differs from the model that the reward model"):
         load_reward_model(copied)

@@ -103,8 +103,7 @@ def test_objections_are_notes_and_not_evidence():
 
 @given(st.text(alphabet=st.characters(), max_size=60))
 def test_any_text_keeps_its_positions_and_cannot_become_markup(text):
-    response = Response("r", Question("q", text), text, offsets=((0, len(text)),))
-    shown = payload(Feedback(response))
+    shown = payload(Feedback(Response("r", Question("q", text), text, offsets=((0, len(text)),))))
     assert len(shown["text"]) == len(text)
     written = as_json(shown)
     assert written.isascii() and not set("<>&") & set(written)

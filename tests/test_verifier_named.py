@@ -206,7 +206,6 @@ def test_pickles_and_folders_without_a_model_are_refused(tmp_path: Path) -> None
 
 
 def test_a_named_verifier_judges_claims_of_the_local_checks(saved: Any, tmp_path: Path) -> None:
-    checks = local_checks(verifier=str(saved("bert", THREE)))
-    assert set(checks.verify) == {"fact", "outcome"}
+    assert set(local_checks(verifier=str(saved("bert", THREE))).verify) == {"fact", "outcome"}
     with raises_error("--verifier"):
         check(options_for(tmp_path, [], judge="world", verifier="some/model"))

@@ -211,8 +211,7 @@ def test_items_are_the_important_facts_of_the_questions_subject(
         fact.object in item and biography.title in item
         for fact, item in zip(important, items, strict=True)
     )
-    long_form = world.questions("test", ["long_form"])[0]
-    assert len(world_checklist_items(world, long_form)) == 10
+    assert len(world_checklist_items(world, world.questions("test", ["long_form"])[0])) == 10
     assert world_checklist_items(world, world.questions("test", ["single"])[0]) == ()
 
 

@@ -60,8 +60,7 @@ def grown(work: Callable[[], Any]) -> int:
 def make_model(folder: Path, kind: str, sizes: JsonMapping) -> str:
     """A random checkpoint of this type and shape, with the tokenizer's vocabulary size."""
     tokenizer = byte_tokenizer(WORDS)
-    model = random_model(tokenizer, kind, max_position_embeddings=1024, **sizes)
-    model.save_pretrained(folder)
+    random_model(tokenizer, kind, max_position_embeddings=1024, **sizes).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 
@@ -71,8 +70,7 @@ def grade(responses: Sequence[Response]) -> list[Feedback]:
 
     def paid(response: Response) -> Reward:
         value = float(sum(response.token_ids) % 5)
-        count = len(response.token_ids)
-        return Reward(value, tokens=(*([0.0] * (count - 1)), value))
+        return Reward(value, tokens=(*([0.0] * (len(response.token_ids) - 1)), value))
 
     return [Feedback(response, rewards={"m": paid(response)}) for response in responses]
 
@@ -134,15 +132,13 @@ def asked(rows: int) -> list[Question]:
 
 def text_of(policy: str, tokens: int) -> str:
     """Words of at least this number of tokens, by the model type's tokenizer."""
-    tokenizer = load_tokenizer(policy)
-    size = len(tokenizer(WORDS[0] + WORDS[1])["input_ids"]) / 2
+    size = len(load_tokenizer(policy)(WORDS[0] + WORDS[1])["input_ids"]) / 2
     return "".join(WORDS[: math.ceil(tokens / size)])
 
 
 def lengths(policy: str, tokens: int) -> dict[str, int]:
     """Tokens of a prompt, and of a supervised row with its end."""
-    tokenizer = load_tokenizer(policy)
-    prompt, said = encode_example(tokenizer, asked(1)[0], text_of(policy, tokens))
+    prompt, said = encode_example(load_tokenizer(policy), asked(1)[0], text_of(policy, tokens))
     return {"prompt": len(prompt), "row": len(prompt) + len(said)}
 
 
