@@ -63,7 +63,7 @@ def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("words", "loaded"),
-    [("--help", []), ("--version", []), ("trian", []), ("scorecard --help", ["scorecard"])],
+    examples("imported_commands"),
 )
 def test_only_the_module_of_the_command_is_loaded(words: str, loaded: list[str]) -> None:
     probe = (

@@ -135,11 +135,7 @@ def test_the_command_shows_both_verdicts(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("files", "allowed"),
-    [
-        ({"memory.max": "1000000"}, 1_000_000),
-        ({"memory.max": "max"}, None),
-        ({"memory/memory.limit_in_bytes": "2000000"}, 2_000_000),
-    ],
+    examples("memory_limits"),
 )
 def test_memory_here_includes_the_limit_of_a_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], allowed: int | None

@@ -148,18 +148,7 @@ def test_a_question_is_asked_with_the_prompts_of_the_policys_training(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "..",
-        "../outside",
-        "a/../../outside",
-        "/etc",
-        "a/first/policy",
-        "",
-        ".",
-        "link",
-        "a/\0",
-        "a/first/../../../outside",
-    ],
+    examples("outside_paths"),
 )
 def test_paths_stay_under_the_runs_folder(tmp_path, name):
     root = tmp_path / "runs"

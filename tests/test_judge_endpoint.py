@@ -280,15 +280,7 @@ def test_bodies_and_replies_without_a_verdict(body: str, kind: str, requests: in
 
 @pytest.mark.parametrize(
     "message",
-    [
-        '{"content": [{"type": "text", "text": REPLY}]}',
-        '{"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": REPLY}]}',
-        '{"content": null, "reasoning_content": REPLY}',
-        '{"content": "\\n", "reasoning": REPLY}',
-        '{"content": "", "reasoning_content": "It is so.</think>\\n{\\"label\\": \\"correct\\"}"}',
-        '{"reasoning_content": REPLY}',
-        '{"content": REPLY, "reasoning_content": "wrong"}',
-    ],
+    examples("reply_messages"),
 )
 def test_the_reply_is_found_in_a_message_of_any_server(message: str) -> None:
     usage = '"usage": {"prompt_tokens": 1' + "0" * 400 + ', "completion_tokens": 3}'

@@ -307,10 +307,7 @@ def test_a_judge_without_a_fact_check_is_refused_before_any_work(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("setting", "policy", "message"),
-    [
-        ("klcf.w_check=3", None, "klcf.w_check is 1.0, not 3.0"),
-        ("klcf.base=some/base", "other/base", "both name the base model"),
-    ],
+    examples("unused_settings"),
 )
 def test_settings_that_no_preparation_uses_are_refused(
     tmp_path: Path, setting: str, policy: str | None, message: str

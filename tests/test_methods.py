@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench.methods.bench as benches
-from tests.helpers import ROOT, Cli, read_json, run_python
+from tests.helpers import ROOT, Cli, examples, read_json, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from tests.helpers.short_runs import weights_moved
@@ -187,16 +187,7 @@ def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("settings", "target", "aspect", "value"),
-    [
-        (
-            ["klcf.w_general=1", "klcf.w_check=0", "klcf.w_truth=0", "klcf.form=false"],
-            "response",
-            "general",
-            0.25,
-        ),
-        # an abstention, out of knowledge
-        (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),
-    ],
+    examples("verdicts_of_models"),
 )
 def test_a_reward_reads_the_verdicts_of_models_and_probes(
     settings: list[str], target: str, aspect: str, value: float

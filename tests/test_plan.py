@@ -270,16 +270,7 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"hidden_size": -64},
-        {"num_hidden_layers": 2.5},
-        {"model_type": "mixtral"},
-        {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}},
-        {"model_type": "qwen2", "use_sliding_window": True},
-        None,
-        b"[" * 100_000,
-        b"[1]",
-    ],
+    [*examples("unplanned_configs"), b"[" * 100_000, b"[1]"],
 )
 def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: Any) -> None:
     folder(tmp_path, **(changed if isinstance(changed, dict) else {}))

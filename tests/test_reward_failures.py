@@ -24,7 +24,6 @@ from workbench.types import (
     Failure,
     Feedback,
     Passage,
-    Prompt,
     Question,
     Reply,
     Response,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import workbench
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.methods.bench import bench
 from workbench.methods.knowrl.config import KnowRL
@@ -148,12 +149,7 @@ def test_there_is_no_default_judge() -> None:
 
 
 def test_mistakes_are_reported_before_training(checks: Checks) -> None:
-    for recipe, settings, message in (
-        ("grpo", [], "no method 'grpo': choose one of rlfh"),
-        ("rlfh", ["rlfh.epsilon=-2"], "must be > -1"),
-        ("klcf", ["klcf.w_general=1"], "no check general"),
-        ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
-    ):
+    for recipe, settings, message in examples("refused_recipes"):
         with raises_error(message):
             workbench.trl_reward(recipe, checks, settings=settings)
 

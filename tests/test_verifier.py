@@ -112,10 +112,7 @@ def test_only_the_decisive_window_counts() -> None:
 
 @pytest.mark.parametrize(
     ("claim", "objection"),
-    [
-        ("The Orrin Bridge opened in 1932.", ("number", "1932")),
-        ("The Orrin Bridge was opened to traffic by Ada Lund.", ("name", "Ada Lund")),
-    ],
+    examples("absent_details"),
 )
 def test_details_absent_from_all_passages_are_wrong_with_an_objection(
     verifier: Verifier, claim: str, objection: tuple[str, str]
