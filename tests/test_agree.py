@@ -11,11 +11,12 @@ from tests.helpers import Cli, printed
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.scoring.agree import agreement, compare
+from workbench.types import JsonObject
 
 LABEL = st.sampled_from(["correct", "vague", "wrong"])
 
 
-def row(name: str, claims: list[tuple[str, str]], **more: Any) -> dict[str, Any]:
+def row(name: str, claims: list[tuple[str, str]], **more: Any) -> JsonObject:
     return {
         "id": name,
         "response": "X.",
@@ -24,7 +25,7 @@ def row(name: str, claims: list[tuple[str, str]], **more: Any) -> dict[str, Any]
     }
 
 
-def agreed(folder: Path, first: list[Any], second: list[Any]) -> dict[str, Any]:
+def agreed(folder: Path, first: list[Any], second: list[Any]) -> JsonObject:
     return agreement(write(folder / "a.jsonl", first), write(folder / "b.jsonl", second))
 
 

@@ -111,10 +111,10 @@ def test_cached_verdicts_keep_their_passages_and_costs_are_counted_once() -> Non
             Checked((verdict,), Cost(calls=1, tokens_in=10, seconds=0.5), (page,)) for _ in batch
         ]
 
-    def searching(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [replace(one, cost=Cost(calls=2), passages=(own,)) for one in exact(batch)]
-
-    verify = annotated(searching, annotator)
+    verify = annotated(
+        lambda batch: [replace(one, cost=Cost(calls=2), passages=(own,)) for one in exact(batch)],
+        annotator,
+    )
     first, second = verify([row("a", "b", "a"), row("b")])
     assert first.passages == second.passages == (own, page)
     assert (first.cost, second.cost) == (Cost(calls=4, tokens_in=20, seconds=1.0), Cost(calls=2))
@@ -199,8 +199,7 @@ def test_an_annotator_labels_by_the_policys_own_answers(
                 for text in relation.checks["en"]
                 for o in (true, false)
             }
-    policy = scripted(lambda prompt: ending(prompt, replies))
-    [checked] = annotator(policy, WORLD)([row(*claims)])
+    [checked] = annotator(scripted(lambda prompt: ending(prompt, replies)), WORLD)([row(*claims)])
     assert [verdict.label for verdict in checked.verdicts] == wanted and len(wanted) > 30
 
 
@@ -219,11 +218,9 @@ def test_the_local_verifier_reads_the_subjects_page_and_is_vague_without_one(per
     assert sum(verdict.label == "correct" for verdict in checked.verdicts) >= 5
     pages = {page.id for page in WORLD.pages if page.title == person}
     cited = {item["passage"] for verdict in checked.verdicts for item in verdict.evidence}
-    assert (
-        cited
-        and cited <= {page.id for page in checked.passages} == pages
-        and checked.cost.seconds > 0
-    )
+    assert cited
+    assert cited <= {page.id for page in checked.passages} == pages
+    assert checked.cost.seconds > 0
     wrong = of(
         verify, f"{person} was born in the year {int(facts['birth_year'].object) + 7}.", person
     )

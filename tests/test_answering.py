@@ -173,9 +173,8 @@ def test_empty_and_truncated_answers_are_noted(small: Policy) -> None:
         small, f"[Structure] comparison [Outline] 1. {FIRST} [1] {facts(FIRST)[0]}"
     )
     assert (unfinished.structure, unfinished.outline, unfinished.sentences) == (None, (), ())
-    assert (
-        unfinished.text.startswith("[Structure]") and "there is no answer" in unfinished.notes[-1]
-    )
+    assert unfinished.text.startswith("[Structure]")
+    assert "there is no answer" in unfinished.notes[-1]
     [*_, note] = answered(small, facts(FIRST)[0][:-2], ends=False).notes
     assert note.startswith("the answer was cut off after")
 
@@ -255,10 +254,8 @@ def test_claims_outside_the_answer_are_noted(small: Policy) -> None:
         facts(FIRST)[0],
         replace(closed_world(), checks=lambda: Checks(astray, checks.verify)),
     )
-    assert (
-        len(result.sentences) == 1
-        and "1 claims could not be matched to a sentence" in result.notes[-1]
-    )
+    assert len(result.sentences) == 1
+    assert "1 claims could not be matched to a sentence" in result.notes[-1]
 
 
 def test_terminal_commands_in_texts_are_removed(capsys: pytest.CaptureFixture[str]) -> None:

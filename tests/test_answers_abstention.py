@@ -14,8 +14,7 @@ from workbench.text.abstention import ABSTENTIONS
 
 def parts(name: str) -> dict[str, list[str]]:
     """Read a file of examples as heading -> lines."""
-    text = (EXAMPLES / name).read_text(encoding="utf-8")
-    found = re.split(r"^\[(\w+)\]$", text, flags=re.M)[1:]
+    found = re.split(r"^\[(\w+)\]$", (EXAMPLES / name).read_text(encoding="utf-8"), flags=re.M)[1:]
     bodies = ([line for line in body.splitlines() if line] for body in found[1::2])
     return dict(zip(found[::2], bodies, strict=True))
 

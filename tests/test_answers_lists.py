@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.text import final_answer, is_abstention, matches
 
 CITIES = "Lyon Rome Paris Oslo Lima Cairo Quito Accra Tokyo Vetra Lomar Kessin".split()
@@ -130,19 +131,7 @@ def test_a_list_of_exactly_the_gold_items_is_right(joiner: str) -> None:
 
 @pytest.mark.parametrize(
     "frame",
-    [
-        "Toma is {}.",
-        "{}, the Toma",
-        "{} and Toma",
-        "{} followed by Toma",
-        "Toma zzz {}",
-        "{} zzz Toma",
-        "Toma aka {}",
-        "{}: Toma",
-        "Toma founded {}.",
-        "{} and Toma were born in Lomar.",
-        "Toma founded {} and Lomar.",
-    ],
+    examples("two_names"),
 )
 def test_a_phrase_with_two_names_matches_at_most_one(frame: str) -> None:
     text = frame.format("Vetra")

@@ -33,12 +33,7 @@ def test_texts_that_are_not_planned_answers(text):
 
 @pytest.mark.parametrize(
     ("outline", "read"),
-    [
-        ("1. Ada Lo 2. Bo Di", True),
-        ("Ada Lo, then Bo Di", False),
-        ("2. Ada 3. Bo", False),
-        ("", False),
-    ],
+    examples("outlines"),
 )
 def test_outlined_needs_no_numbers_and_read_outline_does(outline, read):
     text = f"[Structure] comparison [Outline] {outline} [Answer] Ada Lo is a baker."
@@ -50,11 +45,9 @@ def test_read_plan_keeps_the_text_as_written():
     assert read_plan(
         "[Structure] parallel\n[Outline]\n- Ada Lo [2]\n\n- Bo Di\n[Answer] Text."
     ) == ("parallel", ("- Ada Lo [2]", "- Bo Di"))
-    assert (
-        read_plan(WHOLE + " [Answer] Again.") is None
-        and read_plan("Ada Lo is a baker.") is None
-        and read_plan("") is None
-    )
+    assert read_plan(WHOLE + " [Answer] Again.") is None
+    assert read_plan("Ada Lo is a baker.") is None
+    assert read_plan("") is None
 
 
 def test_citations_are_read_and_removed():

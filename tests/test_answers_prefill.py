@@ -57,10 +57,8 @@ def test_sections_sentences_and_answer_after_an_opening() -> None:
     assert final_answer("Vetra, surely", prefill=THINK) is None  # thinking without an answer
     assert final_answer(BOX, prefill=THINK) is None and final_answer(BOX) == "Vetra"
     assert final_answer("Lomar?</think>Vetra", prefill=THINK) == "Vetra"
-    assert (
-        answer_sections("Vetra", ANSWER) == ("answer",)
-        and final_answer("Vetra</answer> x", prefill=ANSWER) == "Vetra"
-    )
+    assert answer_sections("Vetra", ANSWER) == ("answer",)
+    assert final_answer("Vetra</answer> x", prefill=ANSWER) == "Vetra"
     assert sections("1. Lomar [Answer] Vetra", "[Outline]") == (("answer", 17, 23),)
     assert sentences("Lomar. [Answer] Vetra.", "[Outline]") == ((16, 22),)
 
@@ -167,10 +165,8 @@ def test_unfinished_thinking_is_graded_incorrect() -> None:
         )
 
     assert label("Vetra", "") == "correct" and label("Vetra", THINK) == "incorrect"
-    assert (
-        label("I don't know", THINK) == "incorrect"
-        and label("Lomar?</think>Vetra", THINK) == "correct"
-    )
+    assert label("I don't know", THINK) == "incorrect"
+    assert label("Lomar?</think>Vetra", THINK) == "correct"
 
 
 def test_metrics_do_not_count_unfinished_thinking_as_abstention() -> None:

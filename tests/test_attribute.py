@@ -224,8 +224,7 @@ def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
     if found.offsets:
         total = math.fsum(event.value for event in events)
         assert math.fsum(tokens) == pytest.approx(total, abs=1e-9)
-    shuffled = random.Random(0).sample(events, len(events))
-    assert place(found, shuffled) == pytest.approx(tokens)
+    assert place(found, random.Random(0).sample(events, len(events))) == pytest.approx(tokens)
 
 
 def test_rescoring_places_events_and_puts_rewards_without_events_at_the_end() -> None:

@@ -80,8 +80,7 @@ def test_hub_benches_need_questions() -> None:
 
 def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
     rows = [{"id": n, "question": f"Q{n}?", "answers": [f"A{n}"]} for n in range(1000)]
-    file = write(tmp_path / "questions.jsonl", rows)
-    paper = benches.bench("paper", questions=file)
+    paper = benches.bench("paper", questions=write(tmp_path / "questions.jsonl", rows))
     splits = {split: paper.questions(split) for split in ("rl", "validation", "test")}
     assert sum(map(len, splits.values())) == 1000
     assert 750 < len(splits["rl"]) < 850 and 70 < len(splits["test"]) < 130

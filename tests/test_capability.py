@@ -10,9 +10,10 @@ from tests.helpers import Cli
 from tests.test_compare import write_run
 from workbench import compare
 from workbench.metrics.capability import accuracy_changes, read_accuracies
+from workbench.types import JsonObject
 
 
-def results(path: Path, tasks: dict[str, dict[str, Any]], **more: Any) -> Path:
+def results(path: Path, tasks: dict[str, JsonObject], **more: Any) -> Path:
     path.write_text(json.dumps({"results": tasks, **more}))
     return path
 
@@ -58,7 +59,7 @@ def test_values_that_are_not_accuracies_are_left_out(tmp_path: Path) -> None:
     """Perplexities, losses and names are left out. A missing standard error is computed: 100
     samples with accuracy .5 give √(.25 / 100).
     """
-    tasks: dict[str, dict[str, Any]] = {
+    tasks: dict[str, JsonObject] = {
         "wiki": {"word_perplexity,none": 11.0, "bits,none": 0.5, "bits_stderr,none": 0.1},
         "old": {"acc": 0.5, "acc_stderr": "N/A", "alias": " - old"},
         "bare": {"acc": 1},

@@ -63,7 +63,7 @@ def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("words", "loaded"),
-    [("--help", []), ("--version", []), ("trian", []), ("scorecard --help", ["scorecard"])],
+    examples("imported_commands"),
 )
 def test_only_the_module_of_the_command_is_loaded(words: str, loaded: list[str]) -> None:
     probe = (
@@ -88,8 +88,7 @@ def test_shell_completion_lists_commands() -> None:
     script = "from workbench.cli import main; main()"
     words = {"COMP_WORDS": "workbench comp", "COMP_CWORD": "1"}
     words["_WORKBENCH_COMPLETE"] = "complete_bash"
-    completed = run_python("-c", script, env=words)
-    assert completed.stdout.split() == ["compare"]
+    assert run_python("-c", script, env=words).stdout.split() == ["compare"]
 
 
 def test_version(cli: Cli) -> None:
@@ -106,13 +105,7 @@ def test_required_commands_exist() -> None:
 
 @pytest.mark.parametrize(
     ("command", "complaint"),
-    [
-        ("fly", "No such command 'fly'"),
-        ("--nonsense", "No such option"),
-        ("train truthrl", "Missing option '--out'"),
-        ("evaluate p --split train", "'train' is not one of"),
-        ("evaluate p --split test --threads 0", "greater than or equal to 1"),
-    ],
+    examples("usage_errors"),
 )
 def test_usage_error_is_one_line(cli: Cli, command: str, complaint: str) -> None:
     err, (name, *more) = refusal(cli(command)), command.split()
@@ -154,8 +147,7 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
     rows = [line.split()[:2] for line in out.splitlines() if line.startswith(("all", "known"))]
     assert code == 0 and rows == [["all", "7"], ["known", "7"]] * 2
     assert "greedy, percent" in out and "sampled (Avg@1, T 1), percent" in out
-    other = "evaluate sft --split ood --samples 0 --json --lang l2"
-    assert printed(cli(other))["n"] == 3
+    assert printed(cli("evaluate sft --split ood --samples 0 --json --lang l2"))["n"] == 3
 
 
 @pytest.mark.parametrize(("report", "expected"), examples("exit_codes"))

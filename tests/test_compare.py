@@ -94,8 +94,7 @@ def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> No
 
 def test_printed_names_have_the_settings_that_distinguish_rows() -> None:
     """Without b, the rows still have different names; without a, they do not."""
-    names = ["m a=1 b=x/y z c=1", "m a=2 b=w c=1", "n"]
-    assert short_names(names) == ["m a=1", "m a=2", "n"]
+    assert short_names(["m a=1 b=x/y z c=1", "m a=2 b=w c=1", "n"]) == ["m a=1", "m a=2", "n"]
     assert short_names(["x/a/r.jsonl", "x/b/r.jsonl"]) == ["a/r.jsonl", "b/r.jsonl"]
     assert short_names(["m reward=a", "x/y z=1/r.jsonl"]) == ["m", "y z=1/r.jsonl"]
 

@@ -3,7 +3,6 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,9 +10,9 @@ from tests.helpers import Cli, examples, printed, write_json
 from tests.helpers.errors import raises_error
 from workbench.data import NAMES, check_trainable, load, split_of
 from workbench.data.files import read_hub
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
-ROWS: list[dict[str, Any]] = [
+ROWS: list[JsonObject] = [
     {
         "id": "a",
         "question": "Who wrote Emma?",
@@ -24,7 +23,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def jsonl(rows: list[dict[str, Any]]) -> str:
+def jsonl(rows: list[JsonObject]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

@@ -20,7 +20,7 @@ from workbench.scoring.imports import import_completions
 from workbench.scoring.rows import Reader, parse
 from workbench.scoring.trl import question_from_row
 from workbench.scoring.verl_rows import question_of
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 CITIES = ("Paris", "Rome")
 
@@ -89,7 +89,7 @@ def test_a_printed_list_is_parsed_back(
     assert strings(printer(texts)) == tuple(texts)
 
 
-ROWS: list[dict[str, Any]] = [
+ROWS: list[JsonObject] = [
     {
         "id": "a",
         "question": 'Who said "no";\nor\t"yes"?',

@@ -1,7 +1,6 @@
 """Each data set's reader on records of its schema, and on slices of real files if available."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,13 +10,13 @@ from tests.helpers.score_helpers import write
 from workbench.data import NAMES, load
 from workbench.data.sets import SETS
 from workbench.text import matches
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 # Records of each original schema (a name may have several), and fields of the first question.
 RECORDS = [(one["name"], one["record"], one["expected"]) for one in examples("data_sets")]
 
 
-def check(question: Question, expected: dict[str, Any]) -> None:
+def check(question: Question, expected: JsonObject) -> None:
     for field, value in expected.items():
         if field == "passages":
             assert [passage.text for passage in question.passages] == value
@@ -30,7 +29,7 @@ def check(question: Question, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("name", "record", "expected"), RECORDS)
 def test_a_record_of_each_schema(
-    name: str, record: dict[str, Any], expected: dict[str, Any], tmp_path: Path
+    name: str, record: JsonObject, expected: JsonObject, tmp_path: Path
 ) -> None:
     question = load(write(tmp_path / "file.jsonl", [record]), schema=name)[0]
     check(question, expected)

@@ -22,7 +22,7 @@ from workbench.experiments.demo import (
 )
 from workbench.experiments.evaluate import report
 from workbench.runs.folder import in_use
-from workbench.types import Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import Feedback, JsonObject, Question, Response, Verdict, WorkbenchError
 from workbench.util.subprocess import INTERRUPTED
 from workbench.world.facts import TIERS
 
@@ -41,7 +41,7 @@ def graded(outcomes: Mapping[str, str]) -> list[Feedback]:
 
 
 @pytest.fixture(scope="module")
-def reports() -> dict[str, dict[str, Any]]:
+def reports() -> dict[str, JsonObject]:
     greedy = {
         # accuracy 1/2, truthfulness 0, oracle 1/2
         "initial policy": {"known": "cccc", "unknown": "iiii"},
@@ -60,7 +60,7 @@ def printed(table: Any) -> str:
     return capture.get()
 
 
-def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str, Any]]) -> None:
+def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, JsonObject]) -> None:
     text = printed(results_table(reports, "greedy"))
     assert text.splitlines()[0].strip() == "8 test questions, greedy [95 % intervals]"
     rows = [
@@ -79,7 +79,7 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
     assert rows[-2][2:] == ["0%", "75%", "25%", "-25%"]
 
 
-def test_oracle_line_states_the_share_of_each_reward(reports: dict[str, dict[str, Any]]) -> None:
+def test_oracle_line_states_the_share_of_each_reward(reports: dict[str, JsonObject]) -> None:
     assert oracle_line(reports).endswith(": ternary +75%, binary -50%")
     never_wrong = {**reports, "initial policy": report(graded({"known": "cc"}), [])}
     assert oracle_line(never_wrong).endswith("this policy is wrong: ")

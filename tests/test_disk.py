@@ -30,11 +30,9 @@ def workbench(*arguments: object, most: int | None = None) -> subprocess.Complet
 def check_told(done: subprocess.CompletedProcess[str]) -> None:
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith("workbench: ")]
-    assert (
-        len(told) == 1
-        and "the disk is full" in told[0]
-        and "free some space and run the same command again" in told[0]
-    )
+    assert len(told) == 1
+    assert "the disk is full" in told[0]
+    assert "free some space and run the same command again" in told[0]
     assert "Traceback" not in done.stderr
 
 
@@ -116,10 +114,8 @@ def test_the_judge_is_not_called_if_replies_cannot_be_cached(tmp_path: Path) -> 
         judge.cache._connection().execute("PRAGMA max_page_count=3")
         replies = judge(prompts(400))
         kinds = {one.error.kind for one in replies if one.error}
-        assert (
-            kinds == {"cache"}
-            and server.requests == sum(one.error is None for one in replies) < 200
-        )
+        assert kinds == {"cache"}
+        assert server.requests == sum(one.error is None for one in replies) < 200
         asked = server.requests
         (told,) = {one.error.message for one in replies if one.error}
         assert str(tmp_path / "c") in told and "free some space" in told

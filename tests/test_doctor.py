@@ -13,18 +13,19 @@ import pytest
 from tests.helpers import ROOT, Cli, examples, run_python
 from workbench.experiments import doctor as module
 from workbench.experiments.doctor import Check, gpus, memory_here, packages, pinned, verdict
+from workbench.types import JsonObject
 
 ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import main; main()"
 
 
-def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
+def doctor(before: str = "", **environment: str) -> tuple[int, JsonObject, str]:
     """Run the command in a subprocess after the code `before`: exit code, JSON, stderr."""
     done = run_python("-c", f"import sys\n{before}\n{ALONE}", env=environment)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
-def by_name(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def by_name(found: JsonObject) -> dict[str, JsonObject]:
     return {check["name"]: check for check in found["checks"]}
 
 
@@ -46,8 +47,7 @@ atexit.register(tell)
 def test_the_cpu_path_works_without_network_and_heavy_imports() -> None:
     code, found, said = doctor(NO_NETWORK)
     assert code == 0 and found["cpu"]["works"] and found["cpu"]["failed"] == []
-    checks = by_name(found)
-    assert checks["the tiny policy"]["status"] == "ok"
+    assert by_name(found)["the tiny policy"]["status"] == "ok"
     assert "imported: []" in said and "with simulated GPUs" in said
     assert all(check["remedy"] for check in found["checks"] if check["status"] != "ok")
     import torch
@@ -62,11 +62,9 @@ def test_a_broken_torch_is_reported(tmp_path: Path) -> None:
     code, found, _ = doctor(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     checks = by_name(found)
     assert code == 2 and not found["cpu"]["works"] and not found["gpu"]["works"]
-    assert (
-        checks["torch"]["status"] == "failed"
-        and "Error" in checks["torch"]["found"]
-        and "\n" not in checks["torch"]["found"]
-    )
+    assert checks["torch"]["status"] == "failed"
+    assert "Error" in checks["torch"]["found"]
+    assert "\n" not in checks["torch"]["found"]
     assert checks["the tiny policy"]["status"] == "failed"
 
 
@@ -86,10 +84,8 @@ def test_missing_or_different_packages_are_reported_with_a_remedy() -> None:
         }
     )
     assert [check.status for check in found] == ["ok", "warning", "failed", "warning"]
-    assert (
-        "`pip install rich==0.0.1`" in found[1].remedy
-        and "`pip install no-such-thing==1.0`" in found[2].remedy
-    )
+    assert "`pip install rich==0.0.1`" in found[1].remedy
+    assert "`pip install no-such-thing==1.0`" in found[2].remedy
     assert [check.path for check in found] == ["cpu", "cpu", "cpu", "gpu"]
     assert packages({"": {}})[0].status == "warning"
 
@@ -119,7 +115,7 @@ def test_a_gpu_is_reported_with_memory_and_capability() -> None:
 
 @pytest.mark.parametrize(("changed", "statuses", "remedy"), examples("unsuitable_gpus"))
 def test_an_unsuitable_gpu_is_reported_with_the_remedy(
-    changed: dict[str, Any], statuses: list[str], remedy: str
+    changed: JsonObject, statuses: list[str], remedy: str
 ) -> None:
     found = gpus(machine(**changed))
     assert [check.status for check in found] == statuses
@@ -139,11 +135,7 @@ def test_the_command_shows_both_verdicts(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("files", "allowed"),
-    [
-        ({"memory.max": "1000000"}, 1_000_000),
-        ({"memory.max": "max"}, None),
-        ({"memory/memory.limit_in_bytes": "2000000"}, 2_000_000),
-    ],
+    examples("memory_limits"),
 )
 def test_memory_here_includes_the_limit_of_a_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], allowed: int | None

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from workbench.experiments.evaluate import evaluate_policy, report
 from workbench.methods.bench import bench
 from workbench.metrics import RATES, outcome_of, rates, share_of_oracle, table
 from workbench.runs.store import iter_feedback
-from workbench.types import Failure, Feedback, Question, Response, Verdict
+from workbench.types import Failure, Feedback, JsonObject, Question, Response, Verdict
 
 LABELS = {"c": "correct", "u": "uncertain", "i": "incorrect"}
 
@@ -150,14 +149,13 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     assert first == again
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
     assert first["greedy"]["failed"] == 0
-    only = evaluate_policy("sft", "validation", small, samples=0, threads=1)
-    assert only["sampled"]["n"] == 0
+    assert evaluate_policy("sft", "validation", small, samples=0, threads=1)["sampled"]["n"] == 0
 
 
 def test_greedy_answers_are_stored_for_comparison(policy: str, tmp_path: Path) -> None:
     """A feedback row for each question. An existing file is refused before any generation."""
     out = tmp_path / "test" / "it.jsonl"
-    how: dict[str, Any] = {"samples": 0, "limit": 3, "threads": 1, "out": out}
+    how: JsonObject = {"samples": 0, "limit": 3, "threads": 1, "out": out}
     found = evaluate_policy(policy, "validation", "tiny", **how)
     kept = list(iter_feedback(out))
     assert len(kept) == found["n"] == 3 and {row.response.step for row in kept} == {None}

@@ -28,6 +28,7 @@ from workbench.types import (
     Cost,
     Failure,
     Feedback,
+    JsonObject,
     Question,
     Response,
     Reward,
@@ -46,7 +47,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def run(
     bench: Bench, out: Path, config: Any = SMALL, *, seed: int = 3, threads: int | None = 1
-) -> dict[str, Any]:
+) -> JsonObject:
     return run_experiment(TRUTHRL, config, bench, out, seed=seed, threads=threads)
 
 

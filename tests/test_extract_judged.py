@@ -11,7 +11,7 @@ from tests.helpers import examples
 from tests.helpers.scripted import ScriptedJudge
 from workbench.claims import judged, single_pass
 from workbench.text import sentences
-from workbench.types import Claims, Failure, Passage, Question, Response
+from workbench.types import Claims, Failure, JsonObject, Passage, Question, Response
 
 
 def answering(script: Callable[[str], Any]) -> ScriptedJudge:
@@ -30,7 +30,7 @@ def response(text: str, question: str = "Who is Toma Ardel?", **more: Any) -> Re
     return Response("r", Question("q", question, **more), text)
 
 
-def quoted(text: str, claims: Sequence[Any]) -> dict[str, Any]:
+def quoted(text: str, claims: Sequence[Any]) -> JsonObject:
     """A sentence of a judge's reply, with its claims."""
     return {"text": text, "claims": claims}
 
@@ -117,13 +117,10 @@ def test_a_judge_error_is_not_reported_as_a_search_failure() -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise OSError("gone")
 
-    def nothing(*_: Any, **__: Any) -> list[list[Passage]]:
-        return [[]]
-
     [found] = single_pass(refuse, refuse)([response("Toma was a painter.")])
     assert found.error and found.error.message == "the search failed: gone"
     with pytest.raises(OSError, match="gone"):
-        single_pass(refuse, nothing)([response("Toma was a painter.")])
+        single_pass(refuse, lambda *_, **__: [[]])([response("Toma was a painter.")])
 
 
 def test_single_pass_returns_claims_with_their_verdicts() -> None:
@@ -164,11 +161,9 @@ def test_a_failed_call_or_an_unreadable_reply_fails_only_its_own_row() -> None:
     assert [one.error and one.error.kind for one in found][:2] == [None, "timeout"]
     assert all(one.error and one.claims == () and one.sentences for one in found[1:])
     assert all(one.error and len(one.error.raw) < 3000 for one in found[1:])
-    assert (
-        found[2].error
-        and found[2].error.raw.startswith("Sorry")
-        and all(one.cost.calls == 1 for one in found)
-    )
+    assert found[2].error
+    assert found[2].error.raw.startswith("Sorry")
+    assert all(one.cost.calls == 1 for one in found)
 
 
 QUOTES = st.text(alphabet="ab. ?", min_size=1, max_size=12).filter(

@@ -107,8 +107,7 @@ def test_text_formats(title: str, text: str, expected: str) -> None:
     )
 )
 def test_any_words_give_claims_within_their_sentences(words: list[str]) -> None:
-    text = " ".join(words)
-    found = extract(text)
+    found = extract(" ".join(words))
     for claim in found.claims:
         assert claim.text and claim.sentence is not None
         begin, end = found.sentences[claim.sentence]

@@ -1,7 +1,6 @@
 """Arms of the findings study that need no training."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ from workbench.metrics import outcome_of
 from workbench.policies.generate import generate
 from workbench.runs.store import iter_feedback
 from workbench.text import final_answer, is_abstention
+from workbench.types import JsonMapping, JsonObject
 
 SAMPLES = 6
 
@@ -60,7 +60,7 @@ def test_the_other_arms_without_training_choose_or_revise_answers(tmp_path: Path
     def write(asked: Any, **how: Any) -> Any:
         return generate(place.load("sft"), asked, max_new_tokens=place.longest(questions), **how)
 
-    def rows(changed: Mapping[str, Any]) -> list[Any]:
+    def rows(changed: JsonMapping) -> list[Any]:
         return list(iter_feedback(graded(place, "sft", {**asked, **changed}, None, tmp_path)))
 
     verify = verifier_grade(place)
@@ -78,9 +78,9 @@ def test_each_arm_without_training_has_one_way(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The stored answers of `majority` depend on these settings, so they must not change."""
-    sets: list[tuple[str, Mapping[str, Any]]] = []
+    sets: list[tuple[str, JsonMapping]] = []
 
-    def answers(place: Any, policy: str, asked: Mapping[str, Any], *_: Any) -> list[Any]:
+    def answers(place: Any, policy: str, asked: JsonMapping, *_: Any) -> list[Any]:
         sets.append((policy, asked))
         return []
 
@@ -93,7 +93,7 @@ def test_each_arm_without_training_has_one_way(
         identity={"policy": "sft"},
         folder=tmp_path,
     )
-    ways: dict[str, dict[str, Any]] = {
+    ways: dict[str, JsonObject] = {
         "majority": {"majority": 16},
         "best_a": {"best_of": 4, "of": "a"},
         "cove": {"cove": True},

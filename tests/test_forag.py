@@ -20,7 +20,7 @@ from workbench.pipeline import rescore
 from workbench.runs.folder import differences
 from workbench.runs.store import iter_feedback
 from workbench.training.stage import Job, order
-from workbench.types import Reward
+from workbench.types import JsonObject, Reward
 from workbench.util.config import find, get
 from workbench.world import load_world
 
@@ -29,7 +29,7 @@ POLICY = str(TINY_POLICY / "sft")
 FORAG = METHODS["forag"]
 RL = {"steps": 2, "max_new_tokens": 64, "lora_r": 4, "save_every": 1}
 TUNING = {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4}
-FEW: dict[str, Any] = {
+FEW: JsonObject = {
     "prompts": {"eval_samples": 0},
     "cold": {"cold_samples": 2, "cold_questions": 8},
     "sft": TUNING,

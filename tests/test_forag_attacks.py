@@ -15,7 +15,7 @@ import pytest
 from workbench.methods.bench import bench
 from workbench.methods.forag.config import Evaluation, FoRAG
 from workbench.methods.forag.method import METHOD
-from workbench.types import TWO_FACETS, Checked, Response, Reward, Verdict
+from workbench.types import TWO_FACETS, Checked, JsonObject, Response, Reward, Verdict
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
@@ -27,7 +27,7 @@ SHOWN = [
 FALSE = "Nobody Known works at Nowhere Labs."
 PLAN = "[Structure] comparison [Outline] 1. one [1] 2. two [2]"
 HONEST = f"{PLAN} [Answer] {' '.join(SHOWN)}"
-ONCE: dict[str, Any] = {"repeats": "once"}
+ONCE: JsonObject = {"repeats": "once"}
 EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
 
 
@@ -167,10 +167,8 @@ def test_a_refusal_earns_more_than_an_answer_below_the_reference() -> None:
     refusal.
     """
     poor = f"{PLAN} [Answer] {SHOWN[0]} {FALSE}"
-    assert (
-        value(poor, "subclaim", 0.9) == pytest.approx(-0.8)
-        and value(ATTACKS["a refusal"], "subclaim", 0.9) == 0.0
-    )
+    assert value(poor, "subclaim", 0.9) == pytest.approx(-0.8)
+    assert value(ATTACKS["a refusal"], "subclaim", 0.9) == 0.0
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
@@ -182,9 +180,8 @@ def test_a_truncated_plan_earns_less_than_a_mediocre_answer(
     truncated plan .75 for each of five missing sentences."""
     mediocre = f"{PLAN} [Answer] {SHOWN[0]} {FALSE} {SHOWN[1]} {FALSE}"
     given = paid(broken, evaluation, 0.75)
-    assert (
-        given.value is not None and given.value < value(mediocre, evaluation, 0.75) + 1e-9 <= 1e-9
-    )
+    assert given.value is not None
+    assert given.value < value(mediocre, evaluation, 0.75) + 1e-9 <= 1e-9
     assert given.value == -0.75 * given.parts["segments"] < 0.0 and value(broken, evaluation) == 0.0
 
 

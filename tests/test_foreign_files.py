@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import read_json, run_python, write_json
+from tests.helpers import examples, read_json, run_python, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.errors import raises_error
@@ -207,12 +207,7 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"megatron_config": {"a": 1}, "megatron_core": "antigravity"},
-        {"peft_type": "PROMPT_TUNING"},
-        {"peft_type": None},
-        None,
-    ],
+    examples("foreign_adapters"),
 )
 def test_an_adapter_other_than_plain_lora_is_refused(tmp_path: Path, change: dict | None) -> None:
     (tmp_path / "adapter_model.safetensors").touch()

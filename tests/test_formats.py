@@ -3,7 +3,6 @@
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ from workbench.methods import METHODS, method_configs
 from workbench.methods.method import scaled
 from workbench.runs.store import append_feedback
 from workbench.scoring import Options, score_file
-from workbench.types import ASPECTS, LACKING, SCHEMA, Failure
+from workbench.types import ASPECTS, LACKING, SCHEMA, Failure, JsonObject
 from workbench.verdicts.llm_judge import LLMJudge
 from workbench.world.export import _tables
 from workbench.world.world import load_world
@@ -52,12 +51,11 @@ def ticked(cell: str) -> list[str]:
 
 
 def test_a_feedback_row_has_the_fields_of_the_page(tmp_path: Path) -> None:
-    feedback = with_rewards(worked_example(), method_configs())
-    append_feedback(tmp_path, [feedback])
+    append_feedback(tmp_path, [with_rewards(worked_example(), method_configs())])
     [row] = read(tmp_path / "rollouts.jsonl")
     assert row["schema"] == SCHEMA == 1 and set(row["rewards"]) == set(METHODS)
     reward = row["rewards"]["rlfh"]
-    parts: dict[str, dict[str, Any]] = {
+    parts: dict[str, JsonObject] = {
         "row": row,
         "tokens": row["tokens"],
         "claim": row["claims"][0],
@@ -164,8 +162,7 @@ def test_the_replies_of_the_page_can_be_read(task: str) -> None:
         r'"labels?": (\[?)"…"', lambda match: match[0].replace("…", labels[0]), ticked(reply)[0]
     )
     assert not isinstance(read_reply(task, text), Failure), text
-    extra = text.replace("{", '{"more": 1, ', 1)
-    assert isinstance(read_reply(task, extra), Failure)
+    assert isinstance(read_reply(task, text.replace("{", '{"more": 1, ', 1)), Failure)
 
 
 def test_the_export_of_a_world_has_the_fields_of_the_page() -> None:

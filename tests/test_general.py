@@ -33,11 +33,9 @@ def said(question: Question, text: str, finish: str = "stop") -> Feedback:
 def test_each_corruption_of_an_answer() -> None:
     rng, other = random.Random(1), "Leo Brand was born in Ruhn."
     done = {how: corrupt(LIFE, other, how, rng) for how in CORRUPTIONS}
-    assert (
-        done["said again"].startswith(LIFE)
-        and has_repeated_sentence(done["said again"])
-        and not has_repeated_sentence(LIFE)
-    )
+    assert done["said again"].startswith(LIFE)
+    assert has_repeated_sentence(done["said again"])
+    assert not has_repeated_sentence(LIFE)
     assert LIFE.startswith(done["cut off"]) and done["cut off"] != LIFE
     assert sorted(done["scrambled"].split()) == sorted(LIFE.split()) and done["scrambled"] != LIFE
     assert other in done["off subject"] and len(done["off subject"].split(". ")) == 3
@@ -143,19 +141,15 @@ def test_a_named_classifier_scores_each_answer_independently_of_its_batch(
     named, question = preference_model(name), Question("q", "who is ada moss ?")
     given = rows(question, "she is a baker .", "she", "she is born in vetra . " * 4)
     found = named.score(given)
-    assert (
-        found == pytest.approx([named.score([row])[0] for row in given], abs=1e-6)
-        and len(set(found)) == 3
-    )
+    assert found == pytest.approx([named.score([row])[0] for row in given], abs=1e-6)
+    assert len(set(found)) == 3
     ids = [14, 2, 3, 4, 5, 6, 15, 7] if template else [2, 3, 4, 5, 6, 7]
     with torch.no_grad():
         output = model(torch.tensor([ids])).logits.item()
     assert found[1] == pytest.approx(1 / (1 + math.exp(-output)), abs=1e-6)
-    assert (
-        named.longest == 64
-        and named.score(rows(question, "she is a baker . " * 40)) == [None]
-        and named.score([]) == []
-    )
+    assert named.longest == 64
+    assert named.score(rows(question, "she is a baker . " * 40)) == [None]
+    assert named.score([]) == []
 
 
 def test_models_that_are_not_preference_models_are_refused(tmp_path: Path) -> None:

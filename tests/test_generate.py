@@ -4,7 +4,6 @@ errors.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.policies.generate import Policy, generate, prompt_ids
 from workbench.policies.load import check_policy_name, load_policy
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 QUESTIONS = [
     Question("long", " Where is Ada born yes no yes no"),
@@ -49,7 +48,7 @@ def test_the_seed_determines_samples_and_the_random_state_is_unchanged(policy: P
 
 @pytest.mark.parametrize(("how", "message"), examples("unusable_sampling"))
 def test_invalid_sampling_settings_are_refused(
-    policy: Policy, how: dict[str, Any], message: str
+    policy: Policy, how: JsonObject, message: str
 ) -> None:
     with raises_error(message):
         generate(policy, QUESTIONS, **how)
@@ -108,13 +107,7 @@ def test_missing_policy_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("config", "message"),
-    [
-        (None, "neither config.json nor adapter_config.json"),
-        ("{", r"cannot read '.*config\.json'"),
-        ('{"model_type": "llama", "model_type": "qwen2"}', "or a key occurs twice"),
-        ('{"model_type": "llama"}', "cannot load policy"),
-        ('{"method": "truthrl"}', "is unfinished: repeat its train command"),
-    ],
+    examples("damaged_configs"),
 )
 def test_a_folder_without_a_model_is_refused(
     tmp_path: Path, config: str | None, message: str

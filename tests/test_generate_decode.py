@@ -25,6 +25,7 @@ from workbench.policies.decode import (
     token_sampler,
 )
 from workbench.policies.generate import Sampling, prompt_ids
+from workbench.types import JsonObject
 
 VOCABULARY = 12
 SMALL = {
@@ -119,7 +120,7 @@ def test_greedy_answers_of_the_shipped_policy_equal_those_of_generate(batch_size
 )
 @pytest.mark.parametrize("stops", [[], [3, 5, 8]])
 def test_greedy_answers_of_any_model_equal_those_without_a_cache(
-    family: str, config: dict[str, Any], stops: list[int]
+    family: str, config: JsonObject, stops: list[int]
 ) -> None:
     model = random_model(family, **config)
     assert plain_model(model) is model
@@ -154,7 +155,7 @@ def test_finished_rows_in_the_batch_do_not_grow() -> None:
         ("mamba", {**SMALL, "state_size": 4}),  # recurrent
     ],
 )
-def test_models_with_another_cache_use_generate(family: str, config: dict[str, Any]) -> None:
+def test_models_with_another_cache_use_generate(family: str, config: JsonObject) -> None:
     model = random_model(family, **config)
     assert plain_model(model) is None
     # transformers' Mamba does not mask padding

@@ -70,11 +70,9 @@ def test_a_row_without_sentences_counts_as_not_extracted() -> None:
     assert read.rewards["rlfh"].value is not None and blank.rewards["rlfh"].value is not None
     unread, blank = grade([outcome()], pay)(responses)
     error = unread.rewards["rlfh"].error
-    assert (
-        error is not None
-        and error.kind == "not_extracted"
-        and unread.rewards["truthrl"].value == -1.0
-    )
+    assert error is not None
+    assert error.kind == "not_extracted"
+    assert unread.rewards["truthrl"].value == -1.0
     assert blank.rewards["rlfh"].error is None
 
 
@@ -87,10 +85,11 @@ def test_a_probability_that_is_not_finite_fails_only_its_own_row(p: float) -> No
         values = [p, 0.5, 0.25, 0.25]
         return [Checked((Verdict("claim:0", "fact", "correct", one, 5),)) for one in values]
 
-    def pay(feedback: Feedback) -> Reward:
-        return Reward(sum(verdict.p or 0.0 for verdict in feedback.verdicts))
-
-    rows = grade([verify], {"pay": pay}, lambda _: [claims, *[Claims()] * 3])(BATCH)
+    rows = grade(
+        [verify],
+        {"pay": lambda feedback: Reward(sum(verdict.p or 0.0 for verdict in feedback.verdicts))},
+        lambda _: [claims, *[Claims()] * 3],
+    )(BATCH)
     assert len(rows[0].verdicts) == 2
     for verdict in rows[0].verdicts:
         assert (verdict.label, verdict.p, verdict.informativeness) == (None, None, None)

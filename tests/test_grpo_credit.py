@@ -4,7 +4,6 @@ import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from workbench.credit.advantages import ESTIMATORS, batch_advantages
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.unsloth_hooks import left_aligned, right_aligned
-from workbench.types import Feedback, Response, Reward
+from workbench.types import Feedback, JsonObject, Response, Reward
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, advantages="rtg", beta=0.0)
@@ -57,7 +56,7 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
     ],
 )
 def test_dr_grpo_does_not_divide_by_the_std_of_the_group(
-    settings: dict[str, Any], scaled_by_std: bool, policy: str, tmp_path: Path
+    settings: JsonObject, scaled_by_std: bool, policy: str, tmp_path: Path
 ) -> None:
     """arXiv 2503.20783, section 3.2: the advantage is the reward minus the mean of its group."""
     trainer = run.trainer_of(

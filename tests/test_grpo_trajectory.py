@@ -29,7 +29,7 @@ CONFIG = scaled(run.SHORT, beta=0.0, importance_sampling="trajectory")
 
 def trainer_and_batch(
     config: GRPO, policy: str, out: Path, old_shift: float = 0.0
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[Any, JsonObject]:
     """A trainer whose policy changed after sampling, and its batch, in which every other response
     lost its last tokens.
 
@@ -50,7 +50,7 @@ def trainer_and_batch(
     return trainer, batch
 
 
-def forward(trainer: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
+def forward(trainer: Any, batch: JsonObject) -> tuple[Any, Any]:
     """Log-probabilities and entropies of the completions' tokens, (B, T), computed from
     the model's logits.
     """
@@ -176,10 +176,13 @@ def test_unsloth_is_not_imported_for_plain_stages(
 def test_a_patched_loss_is_an_error_at_the_first_step(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def patched(self: Any, model: Any, inputs: dict[str, Any], *_: Any, **__: Any) -> Any:
-        return model(input_ids=inputs["completion_ids"]).logits.mean()
 
-    monkeypatch.setattr("trl.GRPOTrainer.compute_loss", patched)
+    monkeypatch.setattr(
+        "trl.GRPOTrainer.compute_loss",
+        lambda self, model, inputs, *_, **__: model(
+            input_ids=inputs["completion_ids"]
+        ).logits.mean(),
+    )
     with raises_error("such as Unsloth patched TRL in this process"):
         run.grpo(CONFIG, policy, tmp_path, all_scored)
     assert not (tmp_path / "metrics.jsonl").exists()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ from workbench.methods import METHODS, method_configs, reward_fns
 from workbench.methods.knowrl.config import KnowRL
 from workbench.metrics import rows_of
 from workbench.pipeline import grade, rescore
-from workbench.types import RewardFn
+from workbench.types import JsonObject, RewardFn
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
@@ -64,11 +63,11 @@ PAYING: Paying = {
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[dict[str, Any]]:
+def rows() -> list[JsonObject]:
     return measure(people=2)
 
 
-def paying(rows: list[dict[str, Any]]) -> Paying:
+def paying(rows: list[JsonObject]) -> Paying:
     """Attacks that earn more on average or in any single case."""
     return {
         column: {
@@ -80,11 +79,11 @@ def paying(rows: list[dict[str, Any]]) -> Paying:
     }
 
 
-def test_only_the_listed_attacks_earn_more(rows: list[dict[str, Any]]) -> None:
+def test_only_the_listed_attacks_earn_more(rows: list[JsonObject]) -> None:
     assert paying(rows) == PAYING
 
 
-def test_the_stored_table_has_the_same_attacks(rows: list[dict[str, Any]]) -> None:
+def test_the_stored_table_has_the_same_attacks(rows: list[JsonObject]) -> None:
     stored = read_json(RESULTS)["rows"]
     assert [(row["situation"], row["attack"]) for row in stored] == [
         (row["situation"], row["attack"]) for row in rows
@@ -143,7 +142,7 @@ def test_no_attack_on_knowrl_earns_more_if_facts_before_a_refusal_do_not_count()
         assert paid(attack, paper) == [3.0] * 3 and paid(attack, closed) == [2.0] * 3
 
 
-def test_unreadable_text_is_scored_and_earns_nothing(rows: list[dict[str, Any]]) -> None:
+def test_unreadable_text_is_scored_and_earns_nothing(rows: list[JsonObject]) -> None:
     kinds = ("gibberish", "script", "filler")
     unread = [row for row in rows if any(kind in row["attack"] for kind in kinds)]
     assert {row["situation"] for row in unread} == set(SITUATIONS)
@@ -151,7 +150,7 @@ def test_unreadable_text_is_scored_and_earns_nothing(rows: list[dict[str, Any]])
         assert (cell["unscored"], cell["won"]) == (0, 0) and cell["gain"] <= 0
 
 
-def test_numbers_by_hand(rows: list[dict[str, Any]]) -> None:
+def test_numbers_by_hand(rows: list[JsonObject]) -> None:
     """A known answer: TruthRL 1, FoRAG one segment of 1, KLCF (1 + 1)/2, KnowRL 1 + 2 + 1;
     refused: 0, 0, 0 and 1 + 1 + 1.
     """

@@ -125,8 +125,7 @@ def test_the_command_prints_and_plots_the_shares(case: Case, tmp_path: Path, cli
     assert (found["hacks"], found["other_hacks"]) == (hacks(paper), hacks(closed))
     page = (tmp_path / "figures" / "hacks.html").read_text()
     assert "paper" in page and "closed" in page
-    figure = hack_shares({"paper": hacks(paper)})
-    [repeated, *_] = figure.data
+    [repeated, *_] = hack_shares({"paper": hacks(paper)}).data
     assert (tuple(repeated.x), tuple(repeated.y)) == ((1, 2), (0.0, 0.5))
     stepless = store(tmp_path / "run", judged(case.biography, None, [first]))
     assert "rows without a step" in refusal(cli("metrics", stepless, *drawn))

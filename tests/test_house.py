@@ -55,8 +55,7 @@ def test_every_link_leads_to_a_file_of_the_repository() -> None:
 )
 def test_import_is_light(module: str, unwanted: tuple[str, ...]) -> None:
     probe = f"import sys, {module}; print([n for n in sys.modules if n.startswith({unwanted})])"
-    result = run_python("-c", probe, check=True)
-    assert result.stdout == "[]\n"
+    assert run_python("-c", probe, check=True).stdout == "[]\n"
 
 
 def test_no_file_over_500_lines() -> None:
@@ -157,5 +156,4 @@ def test_the_pipeline_loads_few_files() -> None:
     probe = (
         "import sys, workbench.pipeline; print(sum(n.startswith('workbench') for n in sys.modules))"
     )
-    result = run_python("-c", probe, check=True)
-    assert int(result.stdout) <= 15
+    assert int(run_python("-c", probe, check=True).stdout) <= 15

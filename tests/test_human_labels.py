@@ -64,9 +64,8 @@ def test_claims_are_matched_one_to_one_best_first() -> None:
     theirs = [Counter("ada was born in london".split())]
     # the second claim's F1 is .75, but the fact is already matched
     assert claims.pairs(ours, theirs, 0.6) == {0: 0}
-    assert (
-        claims.pairs(ours[1:], theirs, 0.6) == {0: 0} and claims.pairs(ours[1:], theirs, 0.8) == {}
-    )
+    assert claims.pairs(ours[1:], theirs, 0.6) == {0: 0}
+    assert claims.pairs(ours[1:], theirs, 0.8) == {}
 
 
 def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
@@ -182,8 +181,7 @@ def test_docs_numbers_has_the_stored_rates_of_claims_by_rules() -> None:
     draws = read_json(ROOT / "benchmarks/results/human_labels.json")["faithful"]["kept aside"][
         "draws"
     ]
-    page = (ROOT / "docs/numbers.md").read_text()
-    [row] = re.findall(r"^\| nine samples .*\|$", page, re.M)
+    [row] = re.findall(r"^\| nine samples .*\|$", (ROOT / "docs/numbers.md").read_text(), re.M)
     assert [cell.strip() for cell in row.split("|")[3:5]] == [
         ", ".join(f"{100 * draw[when]['value']:.0f}" for draw in draws)
         for when in ("first", "before")

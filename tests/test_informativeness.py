@@ -27,6 +27,5 @@ def test_informativeness_by_hand(question: str, text: str, expected: list[int]) 
 
 @pytest.mark.parametrize("title", ["", "Marie Curie"])
 def test_a_title_that_is_the_answer_counts_as_information(title: str) -> None:
-    text = "Radium was discovered by Marie Curie."
-    assert ratings(text, "Who discovered radium?", title) == [5]
+    assert ratings("Radium was discovered by Marie Curie.", "Who discovered radium?", title) == [5]
     assert ratings("Marie Curie was a person.", "Tell me about Marie Curie.", title) == [1]

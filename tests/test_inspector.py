@@ -148,18 +148,7 @@ def test_a_question_is_asked_with_the_prompts_of_the_policys_training(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "..",
-        "../outside",
-        "a/../../outside",
-        "/etc",
-        "a/first/policy",
-        "",
-        ".",
-        "link",
-        "a/\0",
-        "a/first/../../../outside",
-    ],
+    examples("outside_paths"),
 )
 def test_paths_stay_under_the_runs_folder(tmp_path, name):
     root = tmp_path / "runs"
@@ -235,10 +224,8 @@ def test_settings_find_the_runs_folder(runs, tmp_path):
 def test_pasted_answers():
     asked, answer = "What does Dramem Torusin do for a living?", "Dramem Torusin is a baker."
     scored = open_pasted(asked, answer, "", "", "Closed world, without sources")
-    assert (
-        scored.feedback.rewards["truthrl"].value is not None
-        and scored.feedback.rewards["rlfh"].value is not None
-    )
+    assert scored.feedback.rewards["truthrl"].value is not None
+    assert scored.feedback.rewards["rlfh"].value is not None
     plain = open_pasted(
         "Who?", "Ada wrote it. She lived in London.", "", "", "No judge: only find the claims"
     )
@@ -250,8 +237,7 @@ def test_pasted_answers():
 
 
 def asked(**changes) -> dict:
-    opened = open_feedback(worked_example(), (worked_example(),), "test")
-    key = json.loads(show(opened))["key"]
+    key = json.loads(show(open_feedback(worked_example(), (worked_example(),), "test")))["key"]
     return what_if({"key": key, **changes})
 
 
@@ -263,10 +249,8 @@ def test_what_if_by_hand():
     """RLFH's reward is −0.25·α + 1.9051·β; see `worked_example`."""
     assert value(asked(), "rlfh") == pytest.approx(1.65509, abs=1e-5)
     both = asked(settings={"rlfh": {"alpha": 2.0, "beta": 0.5}, "truthrl": {"correct": 3}})
-    assert (
-        value(both, "rlfh") == pytest.approx(-0.5 + 0.95255, abs=1e-5)
-        and value(both, "truthrl") == 3.0
-    )
+    assert value(both, "rlfh") == pytest.approx(-0.5 + 0.95255, abs=1e-5)
+    assert value(both, "truthrl") == 3.0
     assert both["line"] == "--set rlfh.alpha=2 --set rlfh.beta=0.5 --set truthrl.correct=3"
     assert both["config"]["rlfh"]["alpha"] == 2.0 and both["config"]["rlfh"]["method"] == "rlfh"
     # the wrong claim (weight 1.0) relabelled as correct: −2 becomes +1
@@ -287,8 +271,7 @@ def test_what_if_errors_are_one_line():
 
 
 def test_edited_labels_are_stored_as_annotations(tmp_path):
-    opened = open_feedback(worked_example(), (), "test")
-    key = json.loads(show(opened))["key"]
+    key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
     keep = labeller(Runs(tmp_path))
     assert "error" in keep({"key": key, "edits": {}})
     assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {

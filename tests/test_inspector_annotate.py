@@ -18,16 +18,17 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.what_if import labeller
 from workbench.runs.store import iter_feedback
 from workbench.scoring.agree import agreement
+from workbench.types import JsonObject
 
 
-def asked(runs: Runs, **request: Any) -> dict[str, Any]:
+def asked(runs: Runs, **request: Any) -> JsonObject:
     found = annotator(runs)(request)
     assert "error" not in found, found
-    told: dict[str, Any] = json.loads(found["text"])
+    told: JsonObject = json.loads(found["text"])
     return told
 
 
-def given(runs: Runs, place: list[Any], label: str | None, **request: Any) -> dict[str, Any]:
+def given(runs: Runs, place: list[Any], label: str | None, **request: Any) -> JsonObject:
     return asked(runs, given={"place": place, "label": label}, **request)
 
 
@@ -62,10 +63,8 @@ def test_the_random_order_depends_on_ids_alone(tmp_path: Path) -> None:
     passed: list[Any] = []
     for _ in range(48):
         passed.append(asked(runs, passed=passed)["claim"]["place"])
-    assert (
-        asked(runs, passed=passed)["claim"] is None
-        and len({(row, claim) for row, claim in passed}) == 48
-    )
+    assert asked(runs, passed=passed)["claim"] is None
+    assert len({(row, claim) for row, claim in passed}) == 48
     assert asked(Runs(tmp_path))["claim"]["place"] == passed[0]
     rows = list(dict.fromkeys(row for row, _ in passed))
     assert rows != sorted(rows) and asked(runs, order="recorded")["claim"]["place"] == [
@@ -151,15 +150,13 @@ def test_labels_of_a_changed_answer_are_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("request_", examples("malformed_requests"))
 def test_a_malformed_request_is_refused_and_stores_nothing(
-    tmp_path: Path, request_: dict[str, Any]
+    tmp_path: Path, request_: JsonObject
 ) -> None:
     record(tmp_path / "run")
     found = annotator(Runs(tmp_path))(request_)
-    assert (
-        "\n" not in found["error"]
-        and len(found["error"]) < 300
-        and not (tmp_path / "annotations").exists()
-    )
+    assert "\n" not in found["error"]
+    assert len(found["error"]) < 300
+    assert not (tmp_path / "annotations").exists()
 
 
 def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(tmp_path: Path) -> None:

@@ -127,11 +127,9 @@ def test_runs_show_curves_and_rollouts(page, shots):
     assert trained[0] == "hostile" and trained[-1] == RUN  # newest first
     choose_run(page, RUN)
     titles = page.locator(".wb-chart figcaption > span:first-child").all_inner_texts()
-    assert (
-        titles[0] == "Reward"
-        and titles[-1] == "Rows not scored"
-        and "KL to the reference" not in titles
-    )
+    assert titles[0] == "Reward"
+    assert titles[-1] == "Rows not scored"
+    assert "KL to the reference" not in titles
     now = dict(zip(titles, page.locator(".wb-chart .wb-values").all_inner_texts(), strict=True))
     shown = ("Reward", "Accuracy", "Claims not placed", "Rows not scored")
     assert [now[title] for title in shown] == ["0.300", "50.0%", "0%", "25.0%"]

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from workbench.inspector.live import policies
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.page import Settings, first_shown
 from workbench.inspector.runs import Runs
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 
 ROW = "tarven/1/0"
 
@@ -46,7 +45,7 @@ def written(file: str, text: str | bytes) -> Callable[[Path], None]:
     return apply
 
 
-def every(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Path], None]:
+def every(change: Callable[[JsonObject], JsonObject]) -> Callable[[Path], None]:
     """Change all rows of a run's record."""
 
     def apply(run: Path) -> None:
@@ -153,10 +152,8 @@ def test_damaged_rows_are_counted_and_others_are_listed(tmp_path: Path) -> None:
     DAMAGE["claims that are a text"](record(tmp_path / "bad"))
     runs = Runs(tmp_path)
     page = json.loads(rollouts(runs, "bad", Query(1, ORDERS[0])))
-    assert (
-        len(page["rows"]) == SIZE - 1
-        and "1 row is left out: row 1 of run 'bad' is damaged" in page["note"]
-    )
+    assert len(page["rows"]) == SIZE - 1
+    assert "1 row is left out: row 1 of run 'bad' is damaged" in page["note"]
     # advantages over the rest of the group would be wrong, so there are none
     data = json.loads(show(open_row(runs, "bad", "tarven/1/1")))
     assert not any(method["advantages"] for method in data["methods"].values())

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,6 +9,7 @@ from tests.helpers import Cli, examples, refusal, without
 from tests.helpers.errors import raises_error
 from workbench.inspector.guard import LARGEST, allowed, guard
 from workbench.inspector.page import settings
+from workbench.types import JsonObject
 
 PORT = 7860
 OWN = f"127.0.0.1:{PORT}"
@@ -29,12 +29,12 @@ def ask(
     names=(),
 ) -> tuple[int, dict[str, str]]:
     """Return the status and headers of a response; 200 if the request reaches the guarded app."""
-    sent: list[dict[str, Any]] = []
+    sent: list[JsonObject] = []
 
     async def behind(scope, receive, send) -> None:
         await send({"type": f"{kind}.response.start", "status": 200, "headers": []})
 
-    async def receive() -> dict[str, Any]:
+    async def receive() -> JsonObject:
         return {"type": f"{kind}.connect"}
 
     async def send(message) -> None:

@@ -32,7 +32,7 @@ from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
 from workbench.runs.store import append_feedback
 from workbench.scoring.imports import import_completions
-from workbench.types import Feedback, Question, Response, Reward, Verdict
+from workbench.types import Feedback, JsonObject, Question, Response, Reward, Verdict
 
 OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
 
@@ -76,22 +76,17 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
 def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
     """KLCF gives −1 for missing tags. Without a check of the answer this is not a reward."""
     record_untagged(tmp_path / "run")
-    runs = Runs(tmp_path)
-    opened = open_row(runs, "run", "r0")
+    opened = open_row(Runs(tmp_path), "run", "r0")
     klcf = opened.feedback.rewards["klcf"]
     assert klcf.value is None and klcf.error is not None
     missing = "the truth of its claims and the facts of a checklist"
     assert klcf.error.message == f"KLCF cannot score this answer: it was not checked for {missing}"
     found = listed(tmp_path, order="disagreement")
-    assert (
-        found["methods"] == ["truthrl"]
-        and found["scored"]["klcf"] == [0, 3]
-        and found["scored"]["truthrl"] == [3, 3]
-    )
-    assert (
-        set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl", "binary_rar"}
-        and "was not checked for" in found["unscored"]["klcf"]
-    )
+    assert found["methods"] == ["truthrl"]
+    assert found["scored"]["klcf"] == [0, 3]
+    assert found["scored"]["truthrl"] == [3, 3]
+    assert set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl", "binary_rar"}
+    assert "was not checked for" in found["unscored"]["klcf"]
     # one method alone does not disagree
     assert [row["disagreement"] for row in found["rows"]] == [None] * 3
     key = json.loads(show(opened))["key"]
@@ -107,9 +102,8 @@ def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
 def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     record_logged(tmp_path / "run")
     runs = Runs(tmp_path)
-    assert (
-        own_method(runs, "run") == "" and order_choices("")[0][0] == "Logged reward, lowest first"
-    )
+    assert own_method(runs, "run") == ""
+    assert order_choices("")[0][0] == "Logged reward, lowest first"
     found = listed(tmp_path, step=2, order="highest")
     assert found["methods"] == [] and found["logged"] == ["trl:accuracy", "trl:format"]
     # sorted by accuracy + format
@@ -123,11 +117,11 @@ def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     assert "error" not in what_if({"key": json.loads(show(opened))["key"]})
 
 
-def listed(root: Path, run: str = "run", **query: Any) -> dict[str, Any]:
+def listed(root: Path, run: str = "run", **query: Any) -> JsonObject:
     return json.loads(rollouts(Runs(root), run, query_of(query)))
 
 
-def curves(folder: Path, name: str) -> dict[str, Any]:
+def curves(folder: Path, name: str) -> JsonObject:
     found = json.loads(curve_data(Runs(folder), [name]))
     return {one["title"]: found["runs"][0]["series"][one["name"]] for one in found["series"]}
 
@@ -178,18 +172,13 @@ def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
     # the question's text, ignoring case
     assert ids(tmp_path, text="es?") == ["r3", "r1", "r7", "r5"]
     assert ids(tmp_path, text="<B>ärger") == ["r5"]
-    assert (
-        ids(tmp_path, outcome="incorrect") == ["r5", "r2"] and ids(tmp_path, outcome="none") == []
-    )
-    assert (
-        ids(tmp_path, tier="half", kind="list", step=1) == ["r3", "r1"]
-        and ids(tmp_path, tier="known", kind="list") == []
-    )
+    assert ids(tmp_path, outcome="incorrect") == ["r5", "r2"]
+    assert ids(tmp_path, outcome="none") == []
+    assert ids(tmp_path, tier="half", kind="list", step=1) == ["r3", "r1"]
+    assert ids(tmp_path, tier="known", kind="list") == []
     assert ids(tmp_path, low=5.5) == ["r5", "r2"] and ids(tmp_path, low=2, high=3) == ["r6", "r0"]
-    assert (
-        ids(tmp_path, of="part:form", high=1) == ["r1", "r0"]
-        and ids(tmp_path, of="part:none", high=1) == []
-    )
+    assert ids(tmp_path, of="part:form", high=1) == ["r1", "r0"]
+    assert ids(tmp_path, of="part:none", high=1) == []
     found = listed(tmp_path, text="nowhere")
     assert found["note"] == "No rollout matches." and found["choices"]["tiers"] == ["half", "known"]
     assert found["choices"]["steps"] == [1, 2] and found["choices"]["parts"] == ["part:form"]
@@ -214,7 +203,7 @@ ASKED = (
 
 
 @pytest.mark.parametrize("request_", ASKED)
-def test_a_malformed_query_selects_everything(request_: dict[str, Any]) -> None:
+def test_a_malformed_query_selects_everything(request_: JsonObject) -> None:
     assert query_of(request_) == Query()
 
 
@@ -372,8 +361,7 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     )
     for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not the row itself
         assert with_query({"step": step, "id": key})["second"]["id"] == key
-    unknown = {"run": "../two", "step": {}, "id": 7}
-    assert with_query(unknown)["second"]["id"] == "tarven/3/0"
+    assert with_query({"run": "../two", "step": {}, "id": 7})["second"]["id"] == "tarven/3/0"
     elsewhere = with_query({"run": "two"})
     # matched by text, not by id
     assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")

@@ -26,10 +26,8 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     tab(page, "Compare")
     view, value = "#compare-view .wb-same", "#compare-view .wb-same .wb-panel .tv-value"
     page.wait_for_selector(f"{view} .wb-differs")
-    assert (
-        page.locator(value).all_inner_texts() == ["+1.66", "+1.66"]
-        and page.locator(f"{view} :is(ins, del)").count() == 0
-    )
+    assert page.locator(value).all_inner_texts() == ["+1.66", "+1.66"]
+    assert page.locator(f"{view} :is(ins, del)").count() == 0
     assert "Both answers are the same" in page.locator(view).inner_text()
     assert page.get_by_label("step", exact=True).last.input_value() == "3"
     page.locator(f"{view} .wb-side-group").nth(1).locator("tr[data-row='tarven/3/3']").click()

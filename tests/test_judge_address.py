@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.scripted_judge import JudgeServer, by_checksum
+from tests.helpers import examples
 from tests.helpers.score_helpers import write
 from workbench.judge import endpoint, render
 from workbench.judge.address import KEY as VARIABLE
@@ -87,31 +88,13 @@ def test_a_malformed_response_shows_no_key() -> None:
     assert reply.error and KEY not in repr(reply) and "\x1b" not in reply.error.message
 
 
-ADDRESSES = {  # given URL: requested URL
-    "https://h.example/openai/x?api-version=1": (
-        "https://h.example/openai/x/chat/completions?api-version=1"
-    ),
-    "http://localhost/v1/chat/completions?key=hush&a": (
-        "http://localhost/v1/chat/completions?key=hush&a"
-    ),
-    "http://127.0.0.1:8000": "http://127.0.0.1:8000/v1/chat/completions",
-    "https://judge.example/v1/": "https://judge.example/v1/chat/completions",
-    "http://[::1]:8000/v1": "http://[::1]:8000/v1/chat/completions",
-    "https://ada:pa55-w0rd@judge.example:444": "https://judge.example:444/v1/chat/completions",
-    "https://ada@judge.example": "https://judge.example/v1/chat/completions",
-    "http://ada:pa55-w0rd@localhost/api/chat/completions": "http://localhost/api/chat/completions",
-}
-
-
-@pytest.mark.parametrize(("given_url", "asked"), ADDRESSES.items())
+@pytest.mark.parametrize(("given_url", "asked"), examples("addresses"))
 def test_an_address_does_not_keep_a_login(given_url: str, asked: str) -> None:
     found = address(given_url)
-    assert (
-        found.url == asked
-        and "hush" not in repr(found) + found.scrub("HUSH")
-        and bool(found.headers) == ("ada" in given_url)
-        and "ada" not in repr(found)
-    )
+    assert found.url == asked
+    assert "hush" not in repr(found) + found.scrub("HUSH")
+    assert bool(found.headers) == ("ada" in given_url)
+    assert "ada" not in repr(found)
 
 
 def test_a_percent_encoded_login_is_decoded() -> None:
@@ -164,11 +147,9 @@ def test_no_secret_is_sent_unencrypted_to_another_machine(host: str) -> None:
     ):
         with pytest.raises(WorkbenchError, match=r"unencrypted.*https") as raised:
             endpoint(url, "m", key=key)
-        assert (
-            KEY not in str(raised.value)
-            and PASSWORD not in str(raised.value)
-            and "ada" not in str(raised.value)
-        )
+        assert KEY not in str(raised.value)
+        assert PASSWORD not in str(raised.value)
+        assert "ada" not in str(raised.value)
 
 
 def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers import start_python
 from workbench.judge import Element, endpoint, render
 from workbench.judge.cache import Cache
-from workbench.types import Cost, Prompt, WorkbenchError
+from workbench.types import Cost, JsonObject, Prompt, WorkbenchError
 
 CLIENT = """
 import sys
@@ -71,7 +70,7 @@ def test_the_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
 def test_the_key_contains_everything_that_a_reply_depends_on(tmp_path: Path) -> None:
     file = tmp_path / "judge.sqlite"
     with JudgeServer() as server:
-        changes: list[dict[str, Any]] = [
+        changes: list[JsonObject] = [
             {},
             {"model": "other"},
             {"temperature": 0.5},

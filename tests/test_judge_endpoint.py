@@ -21,7 +21,7 @@ from tests.helpers import examples, start_python, without
 from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
-from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
+from workbench.types import Cost, Failure, JsonObject, Prompt, Reply, WorkbenchError
 
 
 def verify(number: int) -> Prompt:
@@ -87,11 +87,9 @@ def test_replies_are_in_order_and_each_prompt_is_sent_once() -> None:
             json.loads(str(by_checksum("verify", [Element("claim", f"Claim {n % 40}.")])))["label"]
             for n in range(100)
         ]
-        assert (
-            server.requests == judge.totals.calls == 40
-            and server.peak <= 8
-            and set(server.asked.values()) == {1}
-        )
+        assert server.requests == judge.totals.calls == 40
+        assert server.peak <= 8
+        assert set(server.asked.values()) == {1}
     assert sum((reply.cost for reply in replies[:40]), Cost()).calls == 40
     assert all(reply.cost == Cost(cached=1) for reply in replies[40:])
     assert judge.totals.cached == 60
@@ -158,29 +156,14 @@ def test_refusals_are_not_retried(status: int, kind: str, remedy: str) -> None:
         )
     )
     assert (failure(reply).stage, failure(reply).kind, failure(reply).raw) == ("judge", kind, "no")
-    assert (
-        remedy in failure(reply).message
-        and str(status) in failure(reply).message
-        and server.requests == 1
-    )
+    assert remedy in failure(reply).message
+    assert str(status) in failure(reply).message
+    assert server.requests == 1
 
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [
-        ('{"error": {"message": "no\\n such\\u001b[2J\\u202e"}}', "(no such [2J)"),
-        ('[{"error": {"message": "no such"}}]', "(no such)"),
-        ('{"error": "no such"}', "(no such)"),
-        ('{"message": "no such"}', "(no such)"),
-        ('{"detail": [{"msg": "no such"}]}', "(no such)"),
-        ("no such", "(no such)"),
-        ('{"code": 3}', '({"code": 3})'),
-        ('{"error": null}', '({"error": null})'),
-        ("<html>no such", "answered 422: "),
-        ("", "answered 422: "),
-        ("[" * 100_000, "[…)"),
-        ("word " * 1000, "…)"),
-    ],
+    [*examples("error_bodies"), ("[" * 100_000, "[…)"), ("word " * 1000, "…)")],
     ids=range(12),
 )
 def test_the_servers_error_message_is_shown(body: str, words: str) -> None:
@@ -240,10 +223,8 @@ def test_a_server_without_usable_replies_is_given_up_early(
 @pytest.mark.parametrize("status", [408, 429, 503])
 def test_temporary_errors_are_retried(status: int) -> None:
     reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
-    assert (
-        failure(reply).kind == ("rate_limit" if status == 429 else "server")
-        and server.requests == 3
-    )
+    assert failure(reply).kind == ("rate_limit" if status == 429 else "server")
+    assert server.requests == 3
     assert reply.cost.calls == 3
 
 
@@ -252,13 +233,10 @@ def test_a_server_that_fails_during_a_batch_is_given_up() -> None:
         return web.Response(status=503) if server.requests > 100 else by_checksum(task, found)
 
     with JudgeServer(reply=reply) as server:
-        judge = fast(server, retries=1, concurrency=4)
-        replies = judge(verify_all(1000))
-        right = sum(one.error is None for one in replies)
-        assert 90 <= right <= 100
-        assert (
-            server.requests <= 100 + 2 * (4 + 3 + 4) and "not sent" in failure(replies[-1]).message
-        )
+        replies = fast(server, retries=1, concurrency=4)(verify_all(1000))
+        assert 90 <= sum(one.error is None for one in replies) <= 100
+        assert server.requests <= 100 + 2 * (4 + 3 + 4)
+        assert "not sent" in failure(replies[-1]).message
         assert replies[-1].cost.calls == 0
 
 
@@ -302,15 +280,7 @@ def test_bodies_and_replies_without_a_verdict(body: str, kind: str, requests: in
 
 @pytest.mark.parametrize(
     "message",
-    [
-        '{"content": [{"type": "text", "text": REPLY}]}',
-        '{"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": REPLY}]}',
-        '{"content": null, "reasoning_content": REPLY}',
-        '{"content": "\\n", "reasoning": REPLY}',
-        '{"content": "", "reasoning_content": "It is so.</think>\\n{\\"label\\": \\"correct\\"}"}',
-        '{"reasoning_content": REPLY}',
-        '{"content": REPLY, "reasoning_content": "wrong"}',
-    ],
+    examples("reply_messages"),
 )
 def test_the_reply_is_found_in_a_message_of_any_server(message: str) -> None:
     usage = '"usage": {"prompt_tokens": 1' + "0" * 400 + ', "completion_tokens": 3}'
@@ -346,17 +316,7 @@ def test_retry_after_is_respected_up_to_a_limit() -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [
-        ("7", 7),
-        (" 2.5", 2.5),
-        ("Sat, 21 Nov 2026 12:00:30 GMT", 30),
-        ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
-        ("", None),
-        ("soon", None),
-        ("-1", None),
-        ("nan", None),
-        ("9" * 400, float("inf")),
-    ],
+    [*examples("retry_after"), ("9" * 400, float("inf"))],
 )
 def test_retry_after(header: str, seconds: float | None) -> None:
     assert retry_after(header, datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds
@@ -420,7 +380,7 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
 
 @pytest.mark.parametrize(("url", "options", "message"), examples("wrong_endpoints"))
 def test_invalid_settings_are_refused_before_any_request(
-    url: str, options: dict[str, Any], message: str
+    url: str, options: JsonObject, message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message) as raised:
         endpoint(url, **{"model": "m", **options})

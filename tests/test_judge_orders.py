@@ -1,6 +1,5 @@
 """TruthRL's arms under several judges of outcomes, worked by hand: sample, grades and table."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from benchmarks.scripted_judge import Fault, JudgeServer
 from tests.helpers import write_json
 from workbench.judge import endpoint
 from workbench.pipeline import grade
-from workbench.types import Feedback, Question, Response
+from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response
 from workbench.verdicts import outcome
 
 QUESTIONS = [
@@ -51,7 +50,7 @@ ANSWERS = {
 ORDER = [FIRST, "dpo", "rft", "start", "sft_gold", "r_tuning", "binary"]
 
 
-def by_model(script: Any, folder: Path) -> tuple[dict[str, list[Feedback]], dict[str, Any], int]:
+def by_model(script: Any, folder: Path) -> tuple[dict[str, list[Feedback]], JsonObject, int]:
     """The grades, the costs, and the number of requests."""
     with JudgeServer(reply=script) as server:
         judge = endpoint(
@@ -67,7 +66,7 @@ def accept_all(task: str, elements: Any) -> str:
     return '{"label": "correct"}'
 
 
-def truth(found: Mapping[str, Any], judge: str) -> dict[str, float]:
+def truth(found: JsonMapping, judge: str) -> dict[str, float]:
     arms = found["judges"][judge]["arms"]
     return {name: one["truthfulness"]["value"] for name, one in arms.items()}
 
@@ -89,8 +88,7 @@ def test_the_sample_has_the_same_questions_for_all_arms_and_contains_smaller_sam
 def test_order_tau_and_agreement_of_the_judges(tmp_path: Path) -> None:
     graded, cost, requests = by_model(accept_all, tmp_path)
     strictly = {name: [strict(row) for row in some] for name, some in ANSWERS.items()}
-    judges = {EXACT: ANSWERS, STRICT: strictly, "m": graded}
-    found = summarise(judges, {"m": cost})
+    found = summarise({EXACT: ANSWERS, STRICT: strictly, "m": graded}, {"m": cost})
     assert found["judges"][EXACT]["order"] == ORDER
     # "In Oslo." is correct, but not equal to the gold answer: (1 − 1) / 4
     assert truth(found, EXACT)[FIRST] == 0.5 and truth(found, STRICT)[FIRST] == 0.0

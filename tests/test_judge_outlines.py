@@ -8,12 +8,12 @@ import pytest
 from tests.helpers.scripted import ScriptedJudge
 from workbench.judge.outlines import outlines
 from workbench.text.outline import Outline, Point, read_outline
-from workbench.types import Cost, Failure, Passage, Question
+from workbench.types import Cost, Failure, JsonObject, Passage, Question
 from workbench.verdicts.checks import judge_checks
 
 SHOWN = (Passage("a", "", "Ada lives in Oslo."), Passage("b", "Bo", "Bo lives in Rome."))
 ASKED = Question("q", "Where are they?", passages=SHOWN)
-PLAN: dict[str, Any] = {
+PLAN: JsonObject = {
     "structure": "Comparison",
     "points": [{"text": "Bo's  city", "passage": 2}, {"text": "Ada's", "passage": 1}],
 }

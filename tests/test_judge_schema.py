@@ -12,10 +12,21 @@ import pytest
 from aiohttp import web
 
 from benchmarks.scripted_judge import JudgeServer
+from tests.helpers import examples
 from workbench.judge import endpoint, render
 from workbench.judge.logprobs import label_probabilities
 from workbench.judge.wire import LABELS, ONE_LABEL, read, schema
-from workbench.types import Claim, Claims, Passage, Prompt, Question, Reply, Response
+from workbench.types import (
+    Claim,
+    Claims,
+    JsonMapping,
+    JsonObject,
+    Passage,
+    Prompt,
+    Question,
+    Reply,
+    Response,
+)
 from workbench.verdicts import facts
 
 SCHEMA = {"response_format": "schema"}
@@ -24,7 +35,7 @@ VERIFY = render("verify", question="Who?", passages=["Ada was born in Oslo."], c
 SHARES = {"wrong": 0.5, "correct": 0.2, "incorrect": 0.1, "wr": 0.05, "v": 0.05}
 
 
-def token(text: str, alternatives: Mapping[str, float] | None = None) -> dict[str, Any]:
+def token(text: str, alternatives: Mapping[str, float] | None = None) -> JsonObject:
     shares = (alternatives or {text: 1.0}).items()
     return {
         "token": text,
@@ -33,7 +44,7 @@ def token(text: str, alternatives: Mapping[str, float] | None = None) -> dict[st
 
 
 def completion(text: str, tokens: Sequence[Any] | None) -> web.Response:
-    choice: dict[str, Any] = {
+    choice: JsonObject = {
         "message": {"role": "assistant", "content": text},
         "finish_reason": "stop",
     }
@@ -52,7 +63,7 @@ OBJECT = [
 ]
 
 
-def replied(text: str, tokens: Any, extra: Mapping[str, Any] = SCHEMA) -> Reply:
+def replied(text: str, tokens: Any, extra: JsonMapping = SCHEMA) -> Reply:
     """The reply to one prompt by a server that always sends this text with these tokens."""
     with JudgeServer(lambda *_: completion(text, tokens)) as server:
         [reply] = endpoint(server.url, "m", extra=extra)([VERIFY])
@@ -97,15 +108,7 @@ def test_probabilities_are_read_from_an_object_if_the_options_ask_for_them() -> 
 
 @pytest.mark.parametrize(
     "tokens",
-    [
-        None,
-        [],
-        "text",
-        [{"token": '"wrong"'}],
-        [{"token": "wrong", "top_logprobs": [{"token": "wrong"}]}],
-        [{"token": "right", "top_logprobs": []}],
-        [{"token": "wrong", "top_logprobs": [{"token": "other", "logprob": 0.0}]}],
-    ],
+    examples("unreadable_logprobs"),
     ids=["none", "empty", "text", "chosen only", "no number", "other text", "no label"],
 )
 def test_a_label_without_readable_probabilities_has_no_p(tokens: Any) -> None:

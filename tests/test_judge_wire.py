@@ -8,37 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers import examples
 from workbench.judge import LABELS, TASKS, read
 from workbench.judge.wire import RAW
-from workbench.types import Failure
+from workbench.types import Failure, JsonObject
 
 LABELLED = ("verify", "outcome", "reasoning", "prefer", "coherence", "helpfulness")
-VALID: dict[str, Any] = {
-    "extract": {
-        "sentences": [{"text": "A is B.", "claims": ["A is B"]}, {"text": "Hm 1.", "claims": []}]
-    },
-    "single_pass": {
-        "sentences": [
-            {
-                "text": "A is B.",
-                "claims": [{"text": "A is B", "label": "hedged_wrong", "informativeness": 5}],
-            }
-        ]
-    },
-    "verify": {"label": "vague"},
-    "inform": {"ratings": [5, 1, 3]},
-    "outcome": {"label": "uncertain"},
-    "checklist": {"labels": ["missing", "consistent", "contradictory"]},
-    "reasoning": {"label": "good"},
-    "prefer": {"label": "tie"},
-    "coherence": {"label": "4"},
-    "helpfulness": {"label": "1"},
-    "outline": {
-        "structure": "cause and effect",
-        "points": [{"text": "A is B", "passage": 2}, {"text": "B is C", "passage": 1}],
-    },
-    "expand": {"answer": "A is B [2]. So B is C [1]."},
-}
+VALID: JsonObject = dict(examples("valid_replies"))
 
 
 def value(task: str) -> Any:
@@ -73,22 +49,7 @@ def test_the_declared_object_is_read(task: str) -> None:
             assert read(task, f"\n<think>{thoughts}</think>\n\n{accepted}\n") == value(task)
 
 
-FORMS_OF_THOUGHTS = [  # before and after a reply
-    ("It is so.</think>\n", ""),
-    ("</think>", ""),
-    ("[THINK]a [THINK]b[/THINK][/THINK]", ""),
-    ("a[/THINK]", ""),
-    ("<thinking>a</thinking>\n\n", ""),
-    ("<Thought>a</Thought>", ""),
-    ("◁think▷a◁/think▷", ""),
-    ("<seed:think>a</seed:think>", ""),
-    (
-        "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>",
-        "<|return|>",
-    ),
-    ("<|start|>assistant<|channel|>final <|constrain|>json<|message|>", ""),
-    ("analysisIt is so.assistantcommentaryHm.assistantfinal", ""),
-]
+FORMS_OF_THOUGHTS = examples("forms_of_thoughts")
 
 
 @pytest.mark.parametrize(("before", "after"), FORMS_OF_THOUGHTS, ids=lambda part: part[:12])
@@ -117,50 +78,7 @@ def test_every_label_in_any_case_and_no_other(task: str) -> None:
 
 
 NO_VERDICTS = [
-    ("INCORRECT - a wrong date", "not_json"),
-    ("[1] The materials say so. Supported", "extra_text"),
-    ("", "empty"),
-    ("null", "type"),
-    ('"correct"', "type"),
-    ("{}", "keys"),
-    ('{"Label": "correct"}', "keys"),
-    ('{"label": "correct", "reason": "because"}', "keys"),
-    ('{"label": "correct", "label": "wrong"}', "keys"),
-    ('{"label": ["correct"]}', "type"),
-    ('{"label": 1}', "type"),
-    ('{"label": NaN}', "not_json"),
-    ('{"label": "correct"} {"label": "wrong"}', "extra_text"),
-    ('{"label": "correct"}\n\nThe claim is wrong.', "extra_text"),
-    ('Well. <think>wrong?</think>{"label": "correct"}', "extra_text"),
-    ("<think>wrong?</think>", "empty"),
-    ('<think>{"label": "correct"}', "extra_text"),  # truncated thinking
-    ('<think>it says </think>{"label": "correct"} so no</think>{"label": "wrong"}', "extra_text"),
-    (
-        '<think>no</think>{"label": "wrong"}, since it says </think>{"label": "correct"}',
-        "extra_text",
-    ),
-    ('<think>a</think><think>b</think>{"label": "correct"}', "extra_text"),
-    ('<think>a</think>So: {"label": "correct"}', "extra_text"),
-    ('{"label": "wrong"}, since it says </think>{"label": "correct"}', "extra_text"),
-    ('no</think>so it says </think>{"label": "correct"}', "extra_text"),
-    ('[THINK]{"label": "correct"}', "extra_text"),
-    ('<|channel|>analysis<|message|>{"label": "correct"}', "extra_text"),
-    (
-        '<|channel|>final<|message|>{"label": "wrong"}assistantfinal{"label": "correct"}',
-        "extra_text",
-    ),
-    ('analysis: it says assistantfinal{"label": "correct"}, but<|end|>', "extra_text"),
-    ('```json\n{"label": "correct"}\n```\nbut in truth wrong', "extra_text"),
-    ('```json\n{"label": "correct"}\n```\n```json\n{"label": "wrong"}\n```', "extra_text"),
-    ("```json\n```", "not_json"),
-    ('```python\n{"label": "correct"}\n```', "extra_text"),
-    ('{"label": "correct"', "not_json"),
-    ("{'label': 'correct'}", "not_json"),
-    ('\ufeff{"label": "correct"}', "extra_text"),
-    ('{"label": "correct\x00"}', "not_json"),
-    ('{"label": "correct\\u0000"}', "label"),
-    ('{"label": "сorrect"}', "label"),  # a Cyrillic letter
-    ('{"lab\udc80el": "correct"}', "keys"),
+    *examples("no_verdicts"),
     ('{"label": ' * 50_000, "too_long"),
     ("[" * 150_000, "not_json"),
     ('{"label": "' + "correct " * 20_000 + '"}', "label"),
@@ -205,13 +123,7 @@ def test_markers_of_a_plan_within_its_texts_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [
-        ("", "blank"),
-        ("A [4].", "label"),
-        ("A [1, 9].", "label"),
-        ("A, in [2019].", "label"),
-        ("A\ud800 [1].", "characters"),
-    ],
+    examples("wrong_citations"),
 )
 def test_an_answer_may_cite_only_existing_passages(answer: Any, expected: str) -> None:
     assert kind("expand", json.dumps({"answer": answer}), 3) == expected
@@ -240,7 +152,7 @@ def sentences(claim: Any) -> Any:
 POINT = {"text": text, "passage": whole(3)}
 JUDGED = {"text": text, "label": label("single_pass"), "informativeness": whole(5)}
 # the declared form per task, for 3 ratings, labels or passages; a list is (entry, least, most)
-DECLARED: dict[str, Any] = {
+DECLARED: JsonObject = {
     **{task: {"label": label(task)} for task in LABELLED},
     "extract": sentences(text),
     "single_pass": sentences(JUDGED),

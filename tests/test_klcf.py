@@ -19,11 +19,12 @@ from workbench.methods.method import scaled
 from workbench.pipeline import rescore
 from workbench.runs.store import iter_feedback
 from workbench.text import well_formed
+from workbench.types import JsonObject
 from workbench.util.jsonl import iter_rows
 
 KLCF = METHODS["klcf"]
 PREPARE = {"samples": 2, "questions": 6}
-FEW: dict[str, Any] = {
+FEW: JsonObject = {
     "prompts": {"eval_samples": 0},
     "prepare": PREPARE,
     "truth_model": {"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
@@ -41,7 +42,7 @@ def config_of(settings: Sequence[str] = ()) -> Any:
     return scaled(configured(KLCF, few(), overrides=settings), **FEW)
 
 
-def run(config: Any, out: Path) -> dict[str, Any]:
+def run(config: Any, out: Path) -> JsonObject:
     return run_experiment(KLCF, config, few(80), out, seed=1, threads=1)
 
 
@@ -72,8 +73,9 @@ def test_grpo_uses_rewards_of_the_checklist_and_the_truthfulness_model(tmp_path:
         assert paid.parts["truth"] == pytest.approx(sum(truths) / max(len(truths), 1))
         terms = (paid.parts["check"] + paid.parts["truth"]) / 2
         assert paid.value == pytest.approx(terms + paid.parts["length"])
-        again = rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))})
-        assert again.rewards["klcf"] == paid  # recomputed from the row
+        assert (
+            rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))}).rewards["klcf"] == paid
+        )  # recomputed from the row
 
 
 @pytest.mark.slow
@@ -134,11 +136,9 @@ def test_dpo_from_a_prepared_folder_prefers_the_best_answers(
         prepare={"folder": str(prepared)},
     )
     summary = run(config, tmp_path / "run")
-    assert (
-        summary["status"] == "done"
-        and summary["policy"] == "sft"
-        and weights_moved(tmp_path / "run")
-    )
+    assert summary["status"] == "done"
+    assert summary["policy"] == "sft"
+    assert weights_moved(tmp_path / "run")
     assert read_json(tmp_path / "run" / "card.json")["rule"] == "best_worst"
     for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
         assert (tmp_path / "run" / "stages" / "prepare" / name).read_bytes() == (
@@ -188,7 +188,7 @@ def test_a_run_starts_from_the_base_or_the_requested_policy() -> None:
 def test_the_identity_of_a_run_has_its_base_and_preparation(tmp_path: Path) -> None:
     place, prepared = few(), tmp_path / "prepared"
 
-    def of(*settings: str, policy: str | None = None) -> dict[str, Any]:
+    def of(*settings: str, policy: str | None = None) -> JsonObject:
         there = place.with_policy(policy)
         return identity_of(KLCF, configured(KLCF, there, overrides=settings), there, seed=1)
 

@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,17 @@ from workbench.methods.klcf.facts import Fact, facts_of
 from workbench.methods.klcf.prepare import check_checks, prepare, write_prepared
 from workbench.methods.klcf.prepared import CARD, CHECKLISTS, TRUTH, Source, read_prepared
 from workbench.training.collect import ungraded
-from workbench.types import Checked, Claims, Failure, Feedback, Question, Response, Verdict, Verify
+from workbench.types import (
+    Checked,
+    Claims,
+    Failure,
+    Feedback,
+    JsonObject,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+)
 from workbench.util.config import scaled
 from workbench.util.jsonl import iter_rows
 from workbench.verdicts.checks import rule_checks
@@ -60,7 +69,7 @@ def false_of(question: Question, relation: str) -> str:
 
 def prepared(
     folder: Path, *samples: Sequence[Feedback], config: Prepare | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     asked = [one[0].response.question for one in samples]
     folder.mkdir(exist_ok=True)
     flat = [feedback for one in samples for feedback in one]
@@ -208,11 +217,9 @@ def finished(folder: Path) -> Path:
 def test_prepared_rows_are_read_for_the_training_questions(tmp_path: Path) -> None:
     read = read_prepared(finished(tmp_path), SOURCE, LIVES)
     [question] = read.questions
-    assert (
-        question.id == LIVES[0].id
-        and len(question.checklist) == 3
-        and question.text == LIVES[0].text
-    )
+    assert question.id == LIVES[0].id
+    assert len(question.checklist) == 3
+    assert question.text == LIVES[0].text
     assert [row.label for row in read.truth].count("correct") == 2 and {
         row.question.id for row in read.truth
     } == {LIVES[0].id}
@@ -247,7 +254,7 @@ def test_folders_of_other_trainings_and_bad_rows_are_refused(tmp_path: Path) -> 
 def test_a_folder_keeps_its_first_preparation(tmp_path: Path) -> None:
     folder, config = finished(tmp_path), Prepare()
 
-    def again(config: Prepare, seed: int = 1) -> dict[str, Any]:
+    def again(config: Prepare, seed: int = 1) -> JsonObject:
         # without sampling: there is no base
         return prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
 
@@ -300,10 +307,7 @@ def test_a_judge_without_a_fact_check_is_refused_before_any_work(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("setting", "policy", "message"),
-    [
-        ("klcf.w_check=3", None, "klcf.w_check is 1.0, not 3.0"),
-        ("klcf.base=some/base", "other/base", "both name the base model"),
-    ],
+    examples("unused_settings"),
 )
 def test_settings_that_no_preparation_uses_are_refused(
     tmp_path: Path, setting: str, policy: str | None, message: str

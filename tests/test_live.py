@@ -89,10 +89,8 @@ def test_redrawing_extends_the_curves() -> None:
     [curve] = curves([{"step": step, "reward": 0.5} for step in range(1, 1002)], "run").data
     # every third step, counted from the last
     assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001
-    assert (
-        chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5)
-        and chart.layout.annotations[0].text == "reward"
-    )
+    assert chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5)
+    assert chart.layout.annotations[0].text == "reward"
 
 
 @pytest.mark.slow

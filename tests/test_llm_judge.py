@@ -24,7 +24,7 @@ from workbench.judge import Element, elements
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench, bench
 from workbench.retrieval import build_index, from_passages
-from workbench.types import Claim, Claims, Failure, Passage, Question, Response
+from workbench.types import Claim, Claims, Failure, JsonObject, Passage, Question, Response
 from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import judge_checks
 from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge, named_judge
@@ -137,7 +137,7 @@ def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
 def test_a_runs_identity_has_the_judges_model_and_store_but_not_its_url(
     place: Bench, tmp_path: Path
 ) -> None:
-    def identity(**changes: Any) -> dict[str, Any]:
+    def identity(**changes: Any) -> JsonObject:
         return identity_of(
             TRUTHRL,
             SMALL,
@@ -196,10 +196,8 @@ def test_a_judged_run_resumes_only_with_the_same_judge(place: Bench, tmp_path: P
         judged = place.with_judge(LLMJudge(server.url, "m"))
         summary = run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1)
         asked = server.requests
-        assert (
-            summary["status"] == "done"
-            and summary["judge"] == read_json(out / "config.json")["judge"]
-        )
+        assert summary["status"] == "done"
+        assert summary["judge"] == read_json(out / "config.json")["judge"]
         assert server.tasks == {"outcome": asked} and (out / REPLIES).exists()
         assert run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1) == summary
         assert server.requests == asked

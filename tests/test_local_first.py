@@ -115,8 +115,7 @@ def test_a_file_is_scored_by_both_and_resumes_only_with_the_same(tmp_path: Path,
 
 @pytest.mark.parametrize("url", ["local+", "local+world", "local+ftp://host"])
 def test_local_plus_requires_a_url(tmp_path: Path, cli: Cli, url: str) -> None:
-    row = {"id": "r", "question": "Q?", "response": "R."}
-    source = write(tmp_path / "answers.jsonl", [row])
+    source = write(tmp_path / "answers.jsonl", [{"id": "r", "question": "Q?", "response": "R."}])
     out = tmp_path / "rows.jsonl"
     err = refusal(cli(f"score --in {source} --out {out} --judge {url} --judge-model m"))
     assert "no judge" in err and "http://" in err

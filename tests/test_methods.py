@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import workbench.methods.bench as benches
-from tests.helpers import ROOT, Cli, read_json, run_python
+from tests.helpers import ROOT, Cli, examples, read_json, run_python
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from tests.helpers.short_runs import weights_moved
@@ -40,6 +39,7 @@ from workbench.types import (
     Checks,
     Event,
     Feedback,
+    JsonObject,
     Question,
     Response,
     Reward,
@@ -175,10 +175,8 @@ def test_a_system_prompt_applies_to_training_and_evaluation(tmp_path: Path) -> N
     assert {question.system for question in asked} == {" Be Flo"}
     again = evaluate_policy(str(out), "validation", bench, samples=0, seed=1, threads=1)
     assert again["greedy"] == summary["after"]["greedy"]
-    assert (
-        bench.with_system_prompt("x").questions("rl")[0].system == "x"
-        and bench.with_system_prompt(None) is bench
-    )
+    assert bench.with_system_prompt("x").questions("rl")[0].system == "x"
+    assert bench.with_system_prompt(None) is bench
 
 
 def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> None:
@@ -189,16 +187,7 @@ def test_outcome_training_uses_only_questions_with_answers(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("settings", "target", "aspect", "value"),
-    [
-        (
-            ["klcf.w_general=1", "klcf.w_check=0", "klcf.w_truth=0", "klcf.form=false"],
-            "response",
-            "general",
-            0.25,
-        ),
-        # an abstention, out of knowledge
-        (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),
-    ],
+    examples("verdicts_of_models"),
 )
 def test_a_reward_reads_the_verdicts_of_models_and_probes(
     settings: list[str], target: str, aspect: str, value: float
@@ -239,9 +228,7 @@ class Untrainable:
         ({"training": lambda config: Training("ppo")}, "config has no 'ppo'"),
     ],
 )
-def test_an_invalid_method_is_refused_at_its_definition(
-    changes: dict[str, Any], message: str
-) -> None:
+def test_an_invalid_method_is_refused_at_its_definition(changes: JsonObject, message: str) -> None:
     with raises_error(message):
         replace(BRIEF, **changes)
     assert replace(BRIEF, config=Untrainable, stages=None).stages is None  # for scoring only

@@ -20,10 +20,10 @@ from workbench.metrics.outcomes import rates
 from workbench.metrics.report import Settings, compare
 from workbench.metrics.rows import Row, reduce_row
 from workbench.pipeline import grade
-from workbench.types import CLAIM_LABELS, Failure, Question, Response
+from workbench.types import CLAIM_LABELS, Failure, JsonObject, Question, Response
 from workbench.verdicts import outcome
 
-FAST: dict[str, Any] = {"resamples": 200}
+FAST: JsonObject = {"resamples": 200}
 CLAIM_KEYS = (
     "correct",
     "incorrect",
@@ -38,7 +38,7 @@ LETTERS = {"c": "correct", "h": "hedged_correct", "v": "vague", "e": "hedged_wro
 
 def stored(
     question: str, labels: str = "", *, sentences: Sequence[int] | None = None, **fields: Any
-) -> dict[str, Any]:
+) -> JsonObject:
     """A stored row whose claims have the labels of these letters; "f" is a failed verdict, "-" a
     missing one.
     """
@@ -74,7 +74,7 @@ def stored(
     }
 
 
-def with_outcome(row: dict[str, Any], label: str | None) -> dict[str, Any]:
+def with_outcome(row: JsonObject, label: str | None) -> JsonObject:
     error = None if label else {"stage": "verify", "kind": "no_gold", "message": "", "raw": ""}
     verdict = {"target": "outcome", "aspect": "answer", "label": label, "error": error}
     return {**row, "verdicts": [*row["verdicts"], verdict]}
@@ -145,7 +145,7 @@ def test_the_upper_median_counts_responses_with_claims() -> None:
         ({**with_outcome(stored("q"), None), "schema": 1}, "not_judged"),
     ],
 )
-def test_the_state_of_a_row(found: dict[str, Any], state: str) -> None:
+def test_the_state_of_a_row(found: JsonObject, state: str) -> None:
     reduced = reduce_row(found)
     assert reduced.state == state
     assert bool(reduced.labels) == (state == "scored")
@@ -193,10 +193,8 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
     assert value["f1@4"] == pytest.approx((0.75 + 1 / 3) / 4)
     assert found["veriscore_k"] == 4 and value["veriscore"] == value["f1@4"]
     assert value["fact_per_query"] == 0 and value["fact_per_sentence"] == pytest.approx(4 / 6)
-    assert (
-        found["accuracy"]["value"] is None
-        and found["accuracy"]["reason"] == "no response has an outcome"
-    )
+    assert found["accuracy"]["value"] is None
+    assert found["accuracy"]["reason"] == "no response has an outcome"
 
 
 def test_outcomes(tmp_path: Path) -> None:
@@ -249,7 +247,7 @@ def test_an_undefined_accuracy_of_attempted_answers_has_its_reason(tmp_path: Pat
         [with_outcome(stored("a"), None)],
     ],
 )
-def test_undefined_metrics_are_none_not_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_undefined_metrics_are_none_not_nan(rows: list[JsonObject], tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", rows)
     found = compare_files(path, path if rows else None, **FAST)
     json.dumps(found, allow_nan=False)
@@ -262,9 +260,7 @@ def test_undefined_metrics_are_none_not_nan(rows: list[dict[str, Any]], tmp_path
         assert all(found[name]["value"] is None for name in CLAIM_KEYS)
 
 
-def rated(
-    question: str, labels: str, ratings: Sequence[int | None], **subjects: str
-) -> dict[str, Any]:
+def rated(question: str, labels: str, ratings: Sequence[int | None], **subjects: str) -> JsonObject:
     """A row with the informativeness of its claims, and subject verdicts on some claims
     (c2="other").
     """

@@ -152,14 +152,11 @@ def test_unjudged_rows_have_no_terms_and_a_refusal_has_no_facets() -> None:
 def test_the_report_has_them_only_for_questions_of_two_facets() -> None:
     rows = [graded(f"{PLAN} {TRUE}"), graded(TRUE, replace(ASKED, id="p"))]
     found = report(rows, [])["greedy"]
-    assert (
-        found["form"]["value"] == 0.5
-        and found["coherent"]["value"] == 1.0
-        and found["fact_per_query"]["value"] == 1.0
-    )
+    assert found["form"]["value"] == 0.5
+    assert found["coherent"]["value"] == 1.0
+    assert found["fact_per_query"]["value"] == 1.0
     assert found["by_kind"][TWO_FACETS]["order"]["value"] == 1.0
     others = graded(TRUE, replace(ASKED, meta={}, passages=()))
     assert "form" not in report([others], [])["greedy"]
-    assert (
-        answered(rows[0]).terms()["form"] == (1.0, 1.0) and "form" not in answered(others).terms()
-    )
+    assert answered(rows[0]).terms()["form"] == (1.0, 1.0)
+    assert "form" not in answered(others).terms()

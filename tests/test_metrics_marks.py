@@ -52,8 +52,7 @@ def test_the_command_marks_one_file(tmp_path: Path, cli: Cli) -> None:
     file = answers(tmp_path)
     with JudgeServer(by_number) as server:
         command = ("metrics", file, "--judge", server.url, "--judge-model", "m")
-        estimate = printed(cli(*command, "--dry-run", "--json"))
-        assert (estimate["calls"], server.requests) == (10, 0)
+        assert (printed(cli(*command, "--dry-run", "--json"))["calls"], server.requests) == (10, 0)
         code, out, err = cli(*command)
         assert code == 3 and "1 × parse: label" in err
         assert "coherence_mark" in out and "40.0" in out

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from workbench.judge import Element
 from workbench.runs.store import iter_feedback
 from workbench.text import answer_text, well_formed
 from workbench.text.outline import citations, read_outline
-from workbench.types import Feedback
+from workbench.types import Feedback, JsonObject
 
 PPO = (
     "steps=2 prompts_per_step=4 micro_batch=4 max_new_tokens=24 lora_r=4 save_every=1"
@@ -108,7 +107,7 @@ def test_the_paper_bench_trains_with_a_judge(
         assert code == 0, err
         assert set(server.asked.values()) == {1}
         assert server.tasks["verify"] and server.tasks["outcome"]
-    summary: dict[str, Any] = json.loads(printed)
+    summary: JsonObject = json.loads(printed)
     assert summary == read_json(out / "summary.json") and summary["status"] == "done"
     assert (summary["bench"], summary["policy"], summary["judge"]["model"]) == (
         "paper",

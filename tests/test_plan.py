@@ -32,7 +32,7 @@ from workbench.training.grpo_config import GRPO
 from workbench.training.offline import DPO, SFT
 from workbench.training.ppo import PPO
 from workbench.training.reward_model import RewardModel
-from workbench.types import Passage, Prompt, Question, Reply, Response
+from workbench.types import JsonObject, Passage, Prompt, Question, Reply, Response
 from workbench.util.config import scaled
 from workbench.verdicts.checks import judge_checks
 
@@ -43,7 +43,7 @@ PUBLISHED = {  # parameters of the models' safetensors
     "Qwen/Qwen3-8B": 8_190_735_360,
     "meta-llama/Llama-3.1-70B-Instruct": 70_553_706_496,
 }
-CONFIG: dict[str, Any] = {
+CONFIG: JsonObject = {
     "model_type": "llama",
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -229,9 +229,8 @@ def test_hours_by_hand() -> None:
     flops = forward_flops(shape_of("Qwen/Qwen2.5-7B"), 2048)
     seconds = 10 * found["responses_a_step"] * 2 * 2048 * 4 * flops / (0.3 * 312e12)
     assert found["hours"] == round(seconds / 3600, 2)
-    assert (
-        plan("dpo", gpu="a100-80")["hours"] is None and plan("truthrl", gpu="cpu")["hours"] is None
-    )
+    assert plan("dpo", gpu="a100-80")["hours"] is None
+    assert plan("truthrl", gpu="cpu")["hours"] is None
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -271,16 +270,7 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"hidden_size": -64},
-        {"num_hidden_layers": 2.5},
-        {"model_type": "mixtral"},
-        {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}},
-        {"model_type": "qwen2", "use_sliding_window": True},
-        None,
-        b"[" * 100_000,
-        b"[1]",
-    ],
+    [*examples("unplanned_configs"), b"[" * 100_000, b"[1]"],
 )
 def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: Any) -> None:
     folder(tmp_path, **(changed if isinstance(changed, dict) else {}))

@@ -4,7 +4,6 @@ import base64
 import io
 import json
 from itertools import combinations
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ from workbench.metrics.plots import (
     rates_with_intervals,
     rlfh,
 )
-from workbench.types import Feedback, Question, Response
+from workbench.types import Feedback, JsonObject, Question, Response
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
 
@@ -84,8 +83,7 @@ def test_figures_fit_their_cell_and_show_shares_in_percent(reports):
     assert {name for name, figure in figures.items() if figure.layout.width is not None} == set()
     assert all(figure.layout.yaxis.tickformat for figure in (figures["curves"], figures["rates"]))
     rows = [{"step": step, "reward": step / 2, "accuracy": 0.5} for step in (1, 2)]
-    columns = dict.fromkeys(("reward", "accuracy", "kl"), "")
-    training = over_steps({"run": rows}, columns, "")
+    training = over_steps({"run": rows}, dict.fromkeys(("reward", "accuracy", "kl"), ""), "")
     # a column without values is left out
     assert [tuple(line.y) for line in training.data] == [(0.5, 1.0), (0.5, 0.5)]
     assert training.layout.yaxis.tickformat is None and "%" in training.layout.yaxis2.tickformat
@@ -121,7 +119,7 @@ def test_logged_claims_are_drawn_step_by_step():
     )
 
 
-def probe(right: int) -> dict[str, Any]:
+def probe(right: int) -> JsonObject:
     """A probe of two questions; the fact of the first was shown, and `right` of 4 samples are
     correct.
     """
@@ -156,7 +154,7 @@ def test_figures_over_k_follow_the_table():
     assert (tuple(curve.x), tuple(curve.y)) == ((0.5, 1.0), (0.0, 0.5))
 
 
-def drawn(reports: dict) -> dict[str, Any]:
+def drawn(reports: dict) -> JsonObject:
     """Every figure, with the longest names."""
     names = ("before training, the SFT policy", "after training with RLFH")
     before, after = answers(0, 2, 3), answers(0, 4, 1)

@@ -17,7 +17,7 @@ from workbench.methods import METHODS
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
 from workbench.policies.generate import generate
-from workbench.types import Checked, Checks, Failure, Question, Verdict, Verify
+from workbench.types import Checked, Checks, Failure, JsonObject, Question, Verdict, Verify
 from workbench.util.failures import TooManyFailures
 from workbench.verdicts.checks import rule_checks
 
@@ -35,11 +35,11 @@ def bench(tmp_path: Path) -> Bench:
     return replace(make_bench(tmp_path / "policy"), shown=shown)
 
 
-def run(bench: Bench, out: Path, **options: Any) -> dict[str, Any]:
+def run(bench: Bench, out: Path, **options: Any) -> JsonObject:
     return probe_policy(None, "validation", bench, **{"k": 6, "threads": 1, "out": out, **options})
 
 
-def rows(out: Path) -> list[dict[str, Any]]:
+def rows(out: Path) -> list[JsonObject]:
     return read(out / "probe.jsonl")
 
 
@@ -87,7 +87,7 @@ def test_samples_do_not_depend_on_other_questions(bench: Bench, tmp_path: Path) 
     assert len({tuple(row["drawn"]) + tuple(map(str, row["given"])) for row in every.values()}) > 5
 
 
-def rows_of(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def rows_of(result: JsonObject) -> dict[str, JsonObject]:
     return {row["question_id"]: row for row in rows(Path(result["out"]))}
 
 

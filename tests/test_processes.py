@@ -13,7 +13,7 @@ from tests.helpers.errors import raises_error
 from workbench.policies.generate import Sampling
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo import check_processes, check_unsharded
-from workbench.types import Feedback
+from workbench.types import Feedback, JsonObject
 
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
 SMALL = (
@@ -122,7 +122,7 @@ def port() -> int:
     return 29500 + os.getpid() % 2000
 
 
-def logged(out: Path) -> list[dict[str, Any]]:
+def logged(out: Path) -> list[JsonObject]:
     rows = read_json(out / "trainer_state.json")["log_history"]
     return [without(row, "step_time") for row in rows if "loss" in row]
 

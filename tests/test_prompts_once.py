@@ -49,8 +49,7 @@ def rows(lengths: tuple[int, ...], order: list[int]) -> dict[str, torch.Tensor]:
         [[place < 1 + number % LENGTH for place in range(LENGTH)] for number in range(len(order))]
     )
     mask = torch.cat(((prompts != PAD)[order], said), 1).long()
-    ids = torch.cat((prompts[order], responses), 1)
-    return {"input_ids": ids * mask, "attention_mask": mask}
+    return {"input_ids": torch.cat((prompts[order], responses), 1) * mask, "attention_mask": mask}
 
 
 def learnt(

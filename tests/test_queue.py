@@ -21,6 +21,7 @@ from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock
+from workbench.types import JsonObject
 from workbench.util.jsonl import json_digest
 
 LIGHT = [
@@ -93,7 +94,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
 
 @pytest.mark.parametrize(("fields", "message"), examples("invalid_runs"))
 def test_an_invalid_run_is_refused_before_the_first_run(
-    cli: Cli, tmp_path: Path, fields: dict[str, Any], message: str
+    cli: Cli, tmp_path: Path, fields: JsonObject, message: str
 ) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
     with raises_error(message):
@@ -103,9 +104,9 @@ def test_an_invalid_run_is_refused_before_the_first_run(
 
 
 def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
-    three: dict[str, Any] = {"method": "truthrl", "steps": 3}
-    same: dict[str, Any] = {"method": "truthrl", "set": ["truthrl.grpo.steps=3"], "name": "same"}
-    others: list[dict[str, Any]] = [
+    three: JsonObject = {"method": "truthrl", "steps": 3}
+    same: JsonObject = {"method": "truthrl", "set": ["truthrl.grpo.steps=3"], "name": "same"}
+    others: list[JsonObject] = [
         {"seed": 1},
         {"threads": 1},
         {"steps": 4},
@@ -205,7 +206,7 @@ def begin(file: Path, root: Path, *more: str) -> subprocess.Popen[str]:
     return start_python(*words.split(), *more, stderr=subprocess.PIPE)
 
 
-def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:
+def finish(file: Path, root: Path) -> tuple[int, JsonObject, str]:
     with begin(file, root) as process:
         out, err = process.communicate()
     return process.returncode, json.loads(out), err
@@ -235,11 +236,9 @@ def test_a_killed_queue_resumes_and_a_failed_run_does_not_stop_it(tmp_path: Path
         "failed",
         "done",
     ] and "is damaged" in result["runs"][0]["error"]
-    assert (
-        f"not done: {bad.hash}: " in err
-        and "[2/2] truthrl, seed 2: done in" in err
-        and "step 3/12" not in err
-    )
+    assert f"not done: {bad.hash}: " in err
+    assert "[2/2] truthrl, seed 2: done in" in err
+    assert "step 3/12" not in err
     assert f"resuming '{good.folder}' after step" in (good.folder / "log.txt").read_text()
     whole = train("truthrl", "tiny", 2, tmp_path / "whole", 12, None, LIGHT)
     assert steps_of(good.folder) == steps_of(tmp_path / "whole")
@@ -247,11 +246,9 @@ def test_a_killed_queue_resumes_and_a_failed_run_does_not_stop_it(tmp_path: Path
 
     (bad.folder / "config.json").unlink()
     code, result, err = finish(file, root)
-    assert (
-        (code, result["failed"]) == (0, 0)
-        and bad.summary is not None
-        and "[2/2] truthrl, seed 2: done already" in err
-    )
+    assert (code, result["failed"]) == (0, 0)
+    assert bad.summary is not None
+    assert "[2/2] truthrl, seed 2: done already" in err
 
 
 @pytest.mark.nightly

@@ -67,8 +67,7 @@ def test_a_contrast_by_hand() -> None:
     left out on both sides.
     """
     before = [told("a", 1, 1), told("b", 1, 3), told("c", 0, 2, tier="unknown")]
-    after = [told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]
-    answers = arms([after], before)
+    answers = arms([[told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]], before)
     found = effect(Contrast("factscore_on_subject", "ppo"), answers)
     assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
     # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start answers the third wrongly
@@ -90,11 +89,9 @@ def test_intervals_include_differences_between_seeds() -> None:
     """All questions gain .5 in one seed and lose .5 in the other: the result is unclear."""
     before, up, down = many(1, 1), many(2), many(0, 2)
     found = effect(Contrast("factscore_on_subject", "ppo"), arms([up, down], before))
-    assert (
-        found["value"] == 0.0
-        and (found["low"], found["high"]) == (-0.5, 0.5)
-        and found["result"] == "unclear"
-    )
+    assert found["value"] == 0.0
+    assert (found["low"], found["high"]) == (-0.5, 0.5)
+    assert found["result"] == "unclear"
     assert effect(Contrast("factscore_on_subject", "ppo"), arms([up, up], before))["low"] == 0.5
 
 
@@ -283,9 +280,8 @@ def test_rows_of_stored_results_name_a_finding_once() -> None:
         "accuracy on test: a − b, at least 0.1",
         "+0.050 [+0.010, +0.090]",
     ]
-    assert (
-        second[:3] == ["", "", ""] and second[3] == "accuracy on test (known): a − b, at least 0.1"
-    )
+    assert second[:3] == ["", "", ""]
+    assert second[3] == "accuracy on test (known): a − b, at least 0.1"
 
 
 def test_stored_means_and_curves_have_the_format_of_reports_and_runs() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import examples
 from tests.helpers.reward_rows import failure
 from workbench.methods.truthrl.config import TruthRL
 from workbench.methods.truthrl.method import checks
@@ -120,13 +121,7 @@ def test_the_string_match_verifier_accepts_only_the_gold_answer() -> None:
     """
     pay = reward(TruthRL(verifier="string_match"))
     question = Question("q", "Where?", answers=("Paris", "the city of Paris", "+"))
-    for text, label, value in (
-        ("paris.", "incorrect", 1.0),
-        ("The city of Paris", "correct", 1.0),
-        ("It is Paris, France", "correct", -1.0),
-        ("I don't know", "uncertain", 0.0),
-        ("", "incorrect", -1.0),
-    ):
+    for text, label, value in examples("string_matches"):
         response = Response("r", question, text, offsets=((0, len(text)),))
         row = Feedback(response, verdicts=(Verdict("outcome", "answer", label),))
         assert pay(row).value == value

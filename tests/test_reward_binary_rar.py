@@ -39,5 +39,4 @@ def test_a_failed_verdict_gives_no_reward_even_with_a_wrong_claim() -> None:
     feedback = row("wrong:5 correct:5")
     error = Failure("judge", "timeout", "no reply")
     broken = replace(feedback.verdicts[1], label=None, error=error)
-    paid = pay(replace(feedback, verdicts=(feedback.verdicts[0], broken)))
-    assert failure(paid) == error
+    assert failure(pay(replace(feedback, verdicts=(feedback.verdicts[0], broken)))) == error

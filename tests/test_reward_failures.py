@@ -24,7 +24,6 @@ from workbench.types import (
     Failure,
     Feedback,
     Passage,
-    Prompt,
     Question,
     Reply,
     Response,
@@ -70,22 +69,7 @@ def failed_row(kept: bool, extracted: bool) -> Feedback:
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize(
     "setting",
-    [
-        "rlfh.granularity=paragraph",
-        "truthrl.reward=binary",
-        "truthrl.knowledge=true",
-        "truthrl.reasoning=additive",
-        "forag.evaluation=subclaim",
-        "forag.evaluation=holistic",
-        "forag.baseline=true",
-        "klcf.b=1",
-        "klcf.w_check=0",
-        "klcf.w_truth=0",
-        "klcf.w_general=1",
-        "klcf.truth=missing",
-        "klcf.form=false",
-        "knowrl.facts=if_wrong",
-    ],
+    examples("changed_rewards"),
 )
 def test_no_method_scores_a_row_whose_checks_all_failed(
     setting: str, kept: bool, extracted: bool
@@ -123,9 +107,6 @@ def test_a_failed_check_counts_only_if_the_reward_needs_it(
 def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
     """With and without the required format; extraction and all checks get no reply."""
 
-    def down(prompts: Sequence[Prompt]) -> list[Reply]:
-        return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
-
     page = Passage("p", "Ada", "Ada.")
     question = Question("q", "Where?", ("Paris",), passages=(page,), checklist=("a",))
     for text in (
@@ -134,7 +115,10 @@ def test_no_method_scores_an_answer_if_the_judge_is_down() -> None:
     ):
         response = Response("r", question, text, offsets=words(text))
         for name, config in method_configs().items():
-            [feedback] = method(name).grader(config, judge_checks(down))([response])
+            [feedback] = method(name).grader(
+                config,
+                judge_checks(lambda prompts: [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]),
+            )([response])
             assert failure(feedback.rewards[name]) == DOWN, (name, text)
 
 

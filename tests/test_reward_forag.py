@@ -90,8 +90,7 @@ def test_the_baseline_is_subtracted_from_every_segment() -> None:
     assert pay(compared, FoRAG(baseline=False)).value == pytest.approx(2 / 3)
     assert "'baseline' verdict" in failure(pay(MIXED, FoRAG(baseline=True))).message
     bad = Failure("verify", "x", "no answer")
-    failed = with_verdicts(MIXED, Verdict("response", "baseline", error=bad))
-    assert failure(pay(failed)) == bad
+    assert failure(pay(with_verdicts(MIXED, Verdict("response", "baseline", error=bad)))) == bad
 
 
 def test_a_response_without_claims_has_no_segments() -> None:
@@ -132,8 +131,7 @@ def test_a_claim_without_a_sentence_is_a_segment_at_the_end() -> None:
 
 def test_sentences_with_the_same_end_are_separate_segments() -> None:
     start, end = MIXED.sentences[1]
-    overlapping = replace(MIXED, sentences=((0, end), (start, end), MIXED.sentences[2]))
-    found = pay(overlapping)
+    found = pay(replace(MIXED, sentences=((0, end), (start, end), MIXED.sentences[2])))
     assert sorted((event.end, event.value) for event in found.events) == [
         (end, 0.0),
         (end, pytest.approx(2 / 3)),

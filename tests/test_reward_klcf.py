@@ -102,8 +102,7 @@ def test_the_variant_averages_claims_missing_from_the_checklist() -> None:
         verdicts = [
             Verdict(f"claim:{number}", "checklist", label) for number, label in enumerate(labels)
         ]
-        three = "correct:5 wrong:5 correct:5"
-        return row(three, verdicts=[*items(2, 1, 1), *verdicts])
+        return row("correct:5 wrong:5 correct:5", verdicts=[*items(2, 1, 1), *verdicts])
 
     some_missing = pay(claimed("consistent", "missing", "missing"), variant)
     assert some_missing.value == pytest.approx((4 / 7 + 1 / 2) / 2)

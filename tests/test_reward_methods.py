@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,7 @@ from workbench.inspector.examples import worked_example
 from workbench.methods import METHODS, method_configs, reward_fns
 from workbench.methods.rlfh.config import RLFH
 from workbench.pipeline import rescore
-from workbench.types import Claim, Feedback, Question, Response, Verdict
+from workbench.types import Claim, Feedback, JsonObject, Question, Response, Verdict
 
 LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
 RATED = st.builds("{}:{}".format, st.sampled_from(LABELS), st.integers(1, 5))
@@ -108,7 +107,7 @@ def test_the_value_of_rlfh_does_not_depend_on_granularity(feedback: Feedback) ->
 
 
 @pytest.mark.parametrize(("change", "message"), examples("unfit_claims"))
-def test_invalid_claims_of_a_row_are_not_scored(change: dict[str, Any], message: str) -> None:
+def test_invalid_claims_of_a_row_are_not_scored(change: JsonObject, message: str) -> None:
     """Other rows of the batch are unaffected."""
     example = worked_example()
     broken = replace(example, claims=(*example.claims[:3], replace(example.claims[3], **change)))

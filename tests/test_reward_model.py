@@ -107,9 +107,9 @@ def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     config = scaled(CONFIG, level=level, loss=loss, micro_batch=4)
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
     rows = metrics_rows(tmp_path)
-    assert (
-        len(rows) == 30 and rows[-1]["loss"] < 0.5 * rows[0]["loss"] and rows[-1]["accuracy"] == 1.0
-    )
+    assert len(rows) == 30
+    assert rows[-1]["loss"] < 0.5 * rows[0]["loss"]
+    assert rows[-1]["accuracy"] == 1.0
     loaded = load_reward_model(tmp_path / "model")
     scores = loaded.score(ROWS, batch=3)
     loaded.model.unmerge_adapter()  # as in training

@@ -3,7 +3,6 @@
 import warnings
 from dataclasses import replace
 from math import log
-from typing import Any
 
 import pytest
 
@@ -11,14 +10,14 @@ from tests.helpers.reward_rows import failure, payer, row, with_verdicts
 from workbench.inspector.examples import worked_example
 from workbench.methods.rlfh.config import RLFH, label_values
 from workbench.methods.rlfh.reward import reward
-from workbench.types import Failure, Feedback, Reward, Verdict
+from workbench.types import Failure, Feedback, JsonObject, Reward, Verdict
 
 LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)
 PAPER = RLFH()
 pay = payer(reward, PAPER)
 
 
-def by_token(feedback: Feedback, config: RLFH = PAPER) -> dict[str, Any]:
+def by_token(feedback: Feedback, config: RLFH = PAPER) -> JsonObject:
     """Map each token's text (with its position, as words repeat) to its reward."""
     tokens = pay(feedback, config).tokens
     text, offsets = feedback.response.text, feedback.response.offsets
@@ -234,7 +233,6 @@ def test_one_bad_verdict_leaves_the_response_unscored(broken: Verdict, kind: str
 
 
 def test_missing_verdicts_and_a_failed_extraction() -> None:
-    unjudged = replace(row("correct:5"), verdicts=())
-    assert failure(pay(unjudged)).kind == "no_verdict"
+    assert failure(pay(replace(row("correct:5"), verdicts=()))).kind == "no_verdict"
     lost = Failure("extract", "parse", "not an object")
     assert pay(replace(row(""), error=lost)) == Reward(None, error=lost)  # not the 0 of a refusal

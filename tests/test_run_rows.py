@@ -22,7 +22,7 @@ from workbench.runs.growing import Growing
 from workbench.runs.rows import Rows, column, index_path, read_rows, tail_rows, text_of
 from workbench.runs.steps import by_step
 from workbench.runs.store import ROLLOUTS, append_feedback
-from workbench.types import Failure, Feedback, Reward, Verdict
+from workbench.types import Failure, Feedback, JsonObject, Reward, Verdict
 from workbench.util.jsonl import truncate_after_step
 
 NASTY = (
@@ -68,7 +68,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     offsets: list[int] = []
     parse = stored._columns
 
-    def counted(number: int, offset: int, line: bytes) -> dict[str, Any]:
+    def counted(number: int, offset: int, line: bytes) -> JsonObject:
         offsets.append(offset)
         return parse(number, offset, line)
 
@@ -160,8 +160,7 @@ def test_a_stale_damaged_or_linked_index_is_rebuilt(
     rows = read_rows(large)
     assert len(parsed) == len(rows) and rows.table["offset"].iloc[0] == 0
     assert not index_path(large).is_symlink()
-    attributes = pd.read_parquet(index_path(large)).attrs
-    assert attributes["record"]["format"] == stored.FORMAT
+    assert pd.read_parquet(index_path(large)).attrs["record"]["format"] == stored.FORMAT
 
 
 def test_a_read_only_folder_can_be_read(large: Path) -> None:
@@ -288,7 +287,7 @@ def test_a_large_file_shows_its_last_rows_until_all_are_read(blocked: Runs) -> N
 
 
 def test_a_request_for_an_unread_row_waits_for_it(blocked: Runs) -> None:
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     jobs: dict[str, Callable[[], Any]] = {
         "row": lambda: blocked.row("run", 0)["id"],
         "number": lambda: blocked.number("run", "tarven/1/1"),

@@ -13,7 +13,7 @@ from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import LABELLED, ids, options, read, world_rows, write
 from workbench.runs.store import iter_feedback, read_questions
 from workbench.scoring import Options, estimate_file, score_file
-from workbench.types import Claim, Question, Response
+from workbench.types import Claim, JsonObject, Question, Response
 from workbench.verdicts.checks import judge_checks
 
 
@@ -23,7 +23,7 @@ def of_world(folder: Path, rows: int | list[Any]) -> Options:
     return options(folder, found, judge="world", method="rlfh")
 
 
-def unknown(count: int) -> list[dict[str, Any]]:
+def unknown(count: int) -> list[JsonObject]:
     """Rows about a person who is not in the world."""
     text = {"question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."}
     return [{"id": f"w{number}", **text} for number in range(count)]
@@ -95,8 +95,7 @@ def test_given_claims_are_verified_and_rewarded_like_extracted_claims(
 def test_a_single_pass_refuses_claims_of_the_row() -> None:
     replies = judge_checks(lambda prompts: [])
     assert replies.single_pass
-    question = Question("q", "?")
-    given = Response("r", question, "It is.", given_claims=(Claim(0, "It is."),))
+    given = Response("r", Question("q", "?"), "It is.", given_claims=(Claim(0, "It is."),))
     [failed] = replies.single_pass([given])
     assert failed.error and "rlfh.mode=pipeline" in failed.error.message
 
@@ -197,7 +196,7 @@ def test_unscored_rows_are_scored_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("changed", "named"), examples("other_settings"))
 def test_other_settings_are_refused_with_the_remedy(
-    tmp_path: Path, changed: dict[str, Any], named: str
+    tmp_path: Path, changed: JsonObject, named: str
 ) -> None:
     chosen = of_world(tmp_path, 2)
     score_file(chosen)
@@ -216,10 +215,8 @@ def test_settings_of_training_are_not_compared(tmp_path: Path) -> None:
     score_file(chosen)
     path = chosen.out.with_name("f.settings.json")
     settings = read_json(path)
-    assert (
-        settings["config"]["truthrl"]["reward"] == "ternary"
-        and "learning_rate" not in settings["config"]["truthrl"]
-    )
+    assert settings["config"]["truthrl"]["reward"] == "ternary"
+    assert "learning_rate" not in settings["config"]["truthrl"]
     settings["config"]["truthrl"]["learning_rate"] = 1.0
     write_json(path, settings)
     assert score_file(replace(chosen, overrides=["truthrl.learning_rate=3e-4"]))["earlier"] == 1
@@ -298,7 +295,7 @@ def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
 
 
 def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
-    tokens: dict[str, Any] = {
+    tokens: JsonObject = {
         "ids": [5, 6],
         "offsets": [[0, 17], [17, 39]],
         "logprobs": [-1.0, -2.0],
@@ -306,8 +303,7 @@ def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
     tokens["source"] = "sampled"
     chosen = options(tmp_path, [{**LABELLED, "tokens": tokens}], method="rlfh")
     score_file(chosen)
-    stored = read(chosen.out)[0]["tokens"]
-    assert stored.items() >= tokens.items()
+    assert read(chosen.out)[0]["tokens"].items() >= tokens.items()
     words = replace(chosen, tokenizer="words", out=tmp_path / "w" / "f.jsonl")
     score_file(words)
     assert read(words.out)[0]["tokens"]["source"] == "words"

@@ -14,9 +14,10 @@ from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import options as judged_options
 from tests.helpers.score_helpers import read, reply, responses, write
 from workbench.scoring import Options, estimate_file, score_file
+from workbench.types import JsonObject
 
 
-def options(folder: Path, server: JudgeServer, rows: list[dict[str, Any]], **more: Any) -> Options:
+def options(folder: Path, server: JudgeServer, rows: list[JsonObject], **more: Any) -> Options:
     return judged_options(folder, rows, judge=server.url, model="m", **more)
 
 
@@ -61,7 +62,7 @@ def test_the_estimate_counts_the_requests_for_any_row_and_method(
         )
 
 
-def without_passages(count: int) -> list[dict[str, Any]]:
+def without_passages(count: int) -> list[JsonObject]:
     return [without(row, "passages") for row in responses(count, thinking=False)]
 
 
@@ -104,7 +105,7 @@ def test_chunks_overlap_within_the_limit_of_calls_without_repeated_prompts(
         summary = score_file(options(tmp_path, server, rows, method="rlfh", concurrency=8))
         assert (summary["rows"], summary["failed"]) == (300, 0)
         assert server.requests == len(server.asked) == 3
-        how: dict[str, Any] = {"method": "rlfh", "concurrency": 8, "overwrite": True}
+        how: JsonObject = {"method": "rlfh", "concurrency": 8, "overwrite": True}
         score_file(options(tmp_path, server, responses(200, claims=1), **how))
         assert server.requests == len(server.asked)
         assert 5 <= server.peak <= 8
@@ -121,12 +122,9 @@ def test_the_cache_is_in_the_output_folder_or_at_cache(
         assert [str(path) for path in tmp_path.glob("**/*.sqlite*")] == [summary["cache"]]
         wanted = tmp_path / "kept.sqlite"
         chosen = options(tmp_path, server, responses(2), cache=wanted)
-        again = score_file(replace(chosen, out=tmp_path / "g" / "f.jsonl"))
-        assert (
-            again["cache"] == str(wanted)
-            and wanted.exists()
-            and not list((tmp_path / "g").glob("*.sqlite*"))
-        )
+        assert score_file(replace(chosen, out=tmp_path / "g" / "f.jsonl"))["cache"] == str(wanted)
+        assert wanted.exists()
+        assert not list((tmp_path / "g").glob("*.sqlite*"))
 
 
 def test_different_passages_with_the_same_id_are_all_stored(tmp_path: Path) -> None:
@@ -220,9 +218,8 @@ def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
     assert (summary["failed"], summary["failures"]) == (1, {"retrieve: no_passages": 4})
     assert {len(verdict["evidence"]) for verdict in first["verdicts"]} == {1}
     assert {verdict["error"]["stage"] for verdict in second["verdicts"]} == {"retrieve"}
-    assert (
-        second["rewards"]["rlfh"]["value"] is None and third["rewards"]["rlfh"]["value"] is not None
-    )
+    assert second["rewards"]["rlfh"]["value"] is None
+    assert third["rewards"]["rlfh"]["value"] is not None
 
 
 def test_no_control_character_of_an_error_reaches_the_terminal(cli: Any) -> None:

@@ -83,8 +83,7 @@ def test_after_two_kills_every_id_is_stored_once_without_repeated_calls(tmp_path
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         assert (json.loads(out)["rows"], json.loads(out)["failed"]) == (500, 0)
-        stored_ids = ids(tmp_path / "f.jsonl")
-        assert sorted(stored_ids) == sorted(row["id"] for row in rows)
+        assert sorted(ids(tmp_path / "f.jsonl")) == sorted(row["id"] for row in rows)
         # the calls in flight at a kill, at most 16, are repeated
         asked = server.requests
         assert len(server.asked) == unique and asked <= unique + 2 * 16

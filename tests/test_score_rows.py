@@ -14,10 +14,10 @@ from tests.helpers import examples
 from tests.helpers.score_helpers import read, write
 from workbench.scoring import Options, score_file
 from workbench.scoring.rows import Malformed, Reader, parse
-from workbench.types import Claim, Passage
+from workbench.types import Claim, JsonObject, Passage
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}
-FULL: dict[str, Any] = json.loads("""{
+FULL: JsonObject = json.loads("""{
   "schema": 1, "id": "a", "question_id": "q", "question": "Who?", "group": "g", "sample": 0,
   "step": 3, "finish": "stop", "response": "<think>Ada sings.</think>Ada paints.",
   "answers": ["Ada"], "title": "Ada", "passages": ["p", {"text": "t"}],
@@ -35,7 +35,7 @@ FULL: dict[str, Any] = json.loads("""{
     "events": [{"part": "a", "value": 1.0, "end": 4}], "error": null}},
   "error": null, "cost": {"calls": 1, "seconds": 0.5}
 }""")
-SHORT: dict[str, Any] = {
+SHORT: JsonObject = {
     "id": "a",
     "response": "Ada paints.",
     "outcome": "correct",
@@ -72,7 +72,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @st.composite
-def damaged(draw: st.DrawFn) -> dict[str, Any]:
+def damaged(draw: st.DrawFn) -> JsonObject:
     """A row with one or two values replaced or deleted."""
     row = copy.deepcopy(draw(st.sampled_from([FULL, SHORT])))
     for _ in range(draw(st.integers(1, 2))):
@@ -92,7 +92,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(damaged(), min_size=1, max_size=6))
 def test_a_damaged_row_is_scored_or_reported_without_effect_on_others(
-    rows: list[dict[str, Any]],
+    rows: list[JsonObject],
 ) -> None:
     named = [
         {**row, "id": f"row{number}"} if "id" in row and row["id"] == "a" else row
@@ -149,7 +149,7 @@ def test_claims_without_labels_are_to_be_verified(claims: Any) -> None:
 
 
 @pytest.mark.parametrize("changed", examples("unreadable_rows"))
-def test_a_row_that_cannot_be_read_is_named_by_its_id(changed: dict[str, Any]) -> None:
+def test_a_row_that_cannot_be_read_is_named_by_its_id(changed: JsonObject) -> None:
     with pytest.raises(Malformed, match="id 'mine'"):
         parse({"id": "mine", "question": "Who?", "response": "Ada.", **changed}, {}, {})
 
@@ -206,7 +206,7 @@ def test_columns_have_other_names_and_tables_have_gaps() -> None:
         ({"label": None, "error": ERROR}, "label correct and None"),
     ],
 )
-def test_contradicting_verdicts_are_reported(changed: dict[str, Any], labels: str) -> None:
+def test_contradicting_verdicts_are_reported(changed: JsonObject, labels: str) -> None:
     row = copy.deepcopy(FULL)
     row["verdicts"].append(dict(row["verdicts"][0]))
     # equal verdicts are accepted

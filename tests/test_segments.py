@@ -159,10 +159,8 @@ def test_no_person_is_in_training_and_held_out_rows() -> None:
             for side in (learnt, held)
         ]
         assert names[0].isdisjoint(names[1]) and "A" in names[0]
-    assert (
-        split_held_out(rows, 0.15, 1) == split_held_out(rows, 0.15, 1)
-        and split_held_out(rows, 0.0, 1)[1] == []
-    )
+    assert split_held_out(rows, 0.15, 1) == split_held_out(rows, 0.15, 1)
+    assert split_held_out(rows, 0.0, 1)[1] == []
 
 
 @pytest.fixture(scope="module")
@@ -225,8 +223,7 @@ def test_a_reward_model_moves_with_its_run_and_requires_its_own_policy(
     copied = moved / "stages" / "reward_model" / MODEL
     assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
     card = read_json(copied / CARD)
-    other = str(make_policy(tmp_path / "other", seed=7))
-    write_json(copied / CARD, card | {"policy": other})
+    write_json(copied / CARD, card | {"policy": str(make_policy(tmp_path / "other", seed=7))})
     (copied / MARKER).unlink()  # the digest of the card
     with raises_error("differs from the model that the reward model"):
         load_reward_model(copied)

@@ -113,11 +113,9 @@ def test_likelihood_and_unlikelihood_by_hand() -> None:
     # p = 1: a bounded loss and finite gradients
     loss = weighted_loss(sure, labels[:, :2], torch.tensor([-1.0]), 1)
     loss.backward()
-    assert (
-        loss.item() == pytest.approx(-math.log(1e-5))
-        and sure.grad is not None
-        and torch.isfinite(sure.grad).all()
-    )
+    assert loss.item() == pytest.approx(-math.log(1e-5))
+    assert sure.grad is not None
+    assert torch.isfinite(sure.grad).all()
 
 
 def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
@@ -186,10 +184,8 @@ def test_rows_that_are_too_long_are_named_and_left_out(
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
     tuned([*long, *GOOD], policy, tmp_path / "run", steps=1)
     told = capsys.readouterr().err
-    assert (
-        "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
-        and "and 2 more" in told
-    )
+    assert "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
+    assert "and 2 more" in told
     data = read_json(tmp_path / "run" / "data.json")
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
     with raises_error(r"7 of 7 rows are longer .*raise max_length"):

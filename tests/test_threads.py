@@ -28,6 +28,5 @@ def test_the_wait_policy_of_threads(
 ) -> None:
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
-    done = run_python("-c", ASKS, env=said, check=True)
-    environment = json.loads(done.stdout)
+    environment = json.loads(run_python("-c", ASKS, env=said, check=True).stdout)
     assert tuple(environment.get(name) for name in NAMES) == found

@@ -130,8 +130,7 @@ def test_instruction_examples_have_no_facts_of_other_splits():
         for e in world.entities.values()
         if e.kind == "person" and e.split in ("rl", "validation", "test")
     }
-    writer = SFTWriter(world, Habits(), seed=0)
-    stream = writer.examples()
+    stream = SFTWriter(world, Habits(), seed=0).examples()
     for _ in range(3000):
         example = next(stream)
         assert not any(name in f"{example.prompt} {example.reply}" for name in held_out)
@@ -173,8 +172,7 @@ def whole(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_small_build_learns_its_world(whole):
-    card = read_json(whole / "card.json")
-    tiers = card["splits"]["test"]["short"]["greedy"]["by_tier"]
+    tiers = read_json(whole / "card.json")["splits"]["test"]["short"]["greedy"]["by_tier"]
     assert tiers["known"]["accuracy"]["value"] > tiers["unknown"]["accuracy"]["value"] + 0.3
     assert "What it knows" in (whole / "README.md").read_text()
 

@@ -80,10 +80,8 @@ def test_unplaced_and_failed_claims_are_marked():
     shown = payload(replace(row, rewards={**row.rewards, "m": Reward(None, error=failure)}))
     assert (shown["claims"][0]["placed"], shown["claims"][0]["label"]) == (False, None)
     assert shown["claims"][0]["error"]["message"] == failure.message
-    assert (
-        shown["methods"]["m"]["value"] is None
-        and shown["methods"]["m"]["error"]["kind"] == "unparsed"
-    )
+    assert shown["methods"]["m"]["value"] is None
+    assert shown["methods"]["m"]["error"]["kind"] == "unparsed"
 
 
 def test_objections_are_notes_and_not_evidence():
@@ -105,8 +103,7 @@ def test_objections_are_notes_and_not_evidence():
 
 @given(st.text(alphabet=st.characters(), max_size=60))
 def test_any_text_keeps_its_positions_and_cannot_become_markup(text):
-    response = Response("r", Question("q", text), text, offsets=((0, len(text)),))
-    shown = payload(Feedback(response))
+    shown = payload(Feedback(Response("r", Question("q", text), text, offsets=((0, len(text)),))))
     assert len(shown["text"]) == len(text)
     written = as_json(shown)
     assert written.isascii() and not set("<>&") & set(written)

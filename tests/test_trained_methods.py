@@ -21,7 +21,16 @@ from workbench.methods.method import scaled
 from workbench.methods.rlfh.method import loaded_at_first_batch
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.types import REFUTED, Checked, Claims, Feedback, Question, Response, Verify
+from workbench.types import (
+    REFUTED,
+    Checked,
+    Claims,
+    Feedback,
+    JsonObject,
+    Question,
+    Response,
+    Verify,
+)
 from workbench.verdicts.checks import rule_checks
 
 RUNS = ROOT / "benchmarks" / "findings"
@@ -37,7 +46,7 @@ FEW = {
 
 def trained(
     name: str, settings: Sequence[str], out: Path, **parts: Any
-) -> tuple[dict[str, Any], list[Feedback]]:
+) -> tuple[JsonObject, list[Feedback]]:
     place = short_bench(24)
     config = scaled(
         configured(METHODS[name], place, overrides=settings), prompts={"eval_samples": 0}, **parts
@@ -61,9 +70,8 @@ def test_rlfh_trains_on_rewards_at_the_claims_tokens(trainer: str, tmp_path: Pat
     ]
     by = "world, flipped" if trainer == "grpo" else "world"
     assert judged and {verdict.by for verdict in judged} == {by}
-    assert (
-        summary["status"] == "done" and summary["after"]["greedy"]["factscore"]["value"] is not None
-    )
+    assert summary["status"] == "done"
+    assert summary["after"]["greedy"]["factscore"]["value"] is not None
     assert weights_moved(tmp_path) and len(rows) == 24
     claimed = [row for row in rows if row.claims]
     assert claimed and all(row.response.question.kind == "biography" for row in rows)
@@ -182,9 +190,9 @@ def test_a_check_is_loaded_once_and_keeps_the_random_state() -> None:
     torch.manual_seed(5)
     expected = torch.rand(1).item()
     torch.manual_seed(5)
-    assert (
-        made == [] and [len(verify([row] * count)) for count in (2, 1)] == [2, 1] and len(made) == 1
-    )
+    assert made == []
+    assert [len(verify([row] * count)) for count in (2, 1)] == [2, 1]
+    assert len(made) == 1
     assert torch.rand(1).item() == expected
 
 
@@ -217,11 +225,9 @@ def test_knowrl_trains_after_a_cold_start_on_its_own_samples(tmp_path: Path) -> 
     assert summary["status"] == "done" and weights_moved(tmp_path)
     stage = tmp_path / "stages" / "cold_start"
     card = read_json(stage / "card.json")
-    assert (
-        card["rule"] == "cold_start_knowrl"
-        and card["questions"] == 16
-        and sum(card["rows"].values()) > 0
-    )
+    assert card["rule"] == "cold_start_knowrl"
+    assert card["questions"] == 16
+    assert sum(card["rows"].values()) > 0
     assert (stage / "policy" / "model.safetensors").exists()
     system = METHODS["knowrl"].scales["tiny"].prompts.system
     for policy in (stage / "policy", tmp_path / "policy"):

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import workbench
+from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from workbench.methods.bench import bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
-from workbench.types import Checks, Question
+from workbench.types import Checks, JsonObject, Question
 from workbench.util.threads import use_threads
 from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
@@ -128,7 +129,7 @@ def test_a_row_without_gold_answers_is_not_a_failure(
     metrics: dict[str, float] = {}
     reward = workbench.trl_reward("truthrl", checks)
     for gold in ([["A"], empty, empty, empty], [empty] * 4):
-        columns: dict[str, Any] = {column: gold, "log_metric": metrics.__setitem__}
+        columns: JsonObject = {column: gold, "log_metric": metrics.__setitem__}
         assert reward(["Q?"] * 4, ["A"] * 4, **columns)[1:] == [None] * 3
     assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
 
@@ -148,12 +149,7 @@ def test_there_is_no_default_judge() -> None:
 
 
 def test_mistakes_are_reported_before_training(checks: Checks) -> None:
-    for recipe, settings, message in (
-        ("grpo", [], "no method 'grpo': choose one of rlfh"),
-        ("rlfh", ["rlfh.epsilon=-2"], "must be > -1"),
-        ("klcf", ["klcf.w_general=1"], "no check general"),
-        ("rlfh", ["rlfh.mode=single_pass"], "rlfh.mode=pipeline"),
-    ):
+    for recipe, settings, message in examples("refused_recipes"):
         with raises_error(message):
             workbench.trl_reward(recipe, checks, settings=settings)
 

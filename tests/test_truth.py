@@ -120,11 +120,9 @@ def test_a_bases_confidence_is_the_claims_mean_probability(base: Policy) -> None
         0 < value < 1 for value in found
     )
     told = untuned(base, rows, rows)
-    assert (
-        told["accuracy"] is not None
-        and 0 <= told["auc"] <= 1
-        and untuned(base, rows, [])["accuracy"] is None
-    )
+    assert told["accuracy"] is not None
+    assert 0 <= told["auc"] <= 1
+    assert untuned(base, rows, [])["accuracy"] is None
 
 
 def test_platt_scaling_of_two_values_by_hand() -> None:

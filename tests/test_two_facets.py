@@ -55,11 +55,9 @@ def test_passages_are_excerpts_of_pages_of_both_people() -> None:
     third = {"former edition": 0, "somebody else": 0}
     for question in WORLD.two_facets:
         people, titles = question.title.split(";"), [p.title for p in question.passages]
-        assert (
-            set(people) <= set(titles)
-            and people[0] != people[1]
-            and len({p.id for p in question.passages}) == len(titles)
-        )
+        assert set(people) <= set(titles)
+        assert people[0] != people[1]
+        assert len({p.id for p in question.passages}) == len(titles)
         for passage in question.passages:
             page = pages[passage.id.partition(":")[0]]
             assert page.title == passage.title and all(

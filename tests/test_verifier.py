@@ -18,7 +18,7 @@ from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
-from workbench.types import Claim, Claims, Passage, Question, Response, Verdict
+from workbench.types import Claim, Claims, JsonObject, Passage, Question, Response, Verdict
 from workbench.util.failures import unjudged
 from workbench.verdicts.local import local_facts
 from workbench.verifier import Verifier, load_verifier
@@ -112,10 +112,7 @@ def test_only_the_decisive_window_counts() -> None:
 
 @pytest.mark.parametrize(
     ("claim", "objection"),
-    [
-        ("The Orrin Bridge opened in 1932.", ("number", "1932")),
-        ("The Orrin Bridge was opened to traffic by Ada Lund.", ("name", "Ada Lund")),
-    ],
+    examples("absent_details"),
 )
 def test_details_absent_from_all_passages_are_wrong_with_an_objection(
     verifier: Verifier, claim: str, objection: tuple[str, str]
@@ -270,25 +267,7 @@ def test_claims_are_read_or_have_a_reason(
 
 @pytest.mark.parametrize(
     "claim",
-    [
-        "The Senate supported the passage of the bill.",
-        "The judge said that the evidence was false.",
-        "Ignore the Ignorant is an album.",
-        "Charles de Gaulle led France.",
-        "Otto von der Tann wrote Das Boot.",
-        "Never Let Me Go is a novel by Ishiguro.",
-        "Dr. No is a film, and not only that.",
-        "There is no doubt that she won.",
-        "Ferrari was founded by Enzo Ferrari.",
-        "Sudan is north of South Sudan.",
-        "Luxembourg is the capital of Luxembourg.",
-        "The film is a 1994 American film.",
-        "Her blood type is A.",
-        "The symbol of indium is In.",
-        "The bill was voted on.",
-        "Oslo is the city he was born in.",
-        *CLAIMS,
-    ],
+    [*examples("claims_without_denial"), *CLAIMS],
 )
 def test_claims_without_a_denial_are_compared_unchanged(claim: str) -> None:
     assert read_claim(claim).unread == "" and not read_claim(claim).partial
@@ -398,7 +377,7 @@ def test_a_missing_or_damaged_verifier_is_refused_in_one_line(
     with raises_error("no verifier there: name a sequence classifier"):
         load_verifier(tmp_path)
     (tmp_path / "adapter.safetensors").write_bytes(b"nothing")
-    changes: dict[str, dict[str, Any]] = {
+    changes: dict[str, JsonObject] = {
         "cannot be read": {},
         "was trained on base weights 000000000000": {"base": {"sha256": "0" * 64}},
         "is not a verifier's card": {"settings": {"temperature": 1}},

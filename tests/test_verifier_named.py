@@ -122,12 +122,7 @@ def test_classes_are_recognised_by_their_names(names: list[str], columns: list[i
 
 @pytest.mark.parametrize(
     "names",
-    [
-        ("LABEL_0", "LABEL_1"),
-        ("positive", "neutral", "negative"),
-        ("entailment",),
-        ("a", "b", "c", "d"),
-    ],
+    examples("unknown_classes"),
 )
 def test_unrecognised_class_names_are_refused_with_the_remedy(names: tuple[str, ...]) -> None:
     with raises_error("--classes"):
@@ -211,7 +206,6 @@ def test_pickles_and_folders_without_a_model_are_refused(tmp_path: Path) -> None
 
 
 def test_a_named_verifier_judges_claims_of_the_local_checks(saved: Any, tmp_path: Path) -> None:
-    checks = local_checks(verifier=str(saved("bert", THREE)))
-    assert set(checks.verify) == {"fact", "outcome"}
+    assert set(local_checks(verifier=str(saved("bert", THREE))).verify) == {"fact", "outcome"}
     with raises_error("--verifier"):
         check(options_for(tmp_path, [], judge="world", verifier="some/model"))

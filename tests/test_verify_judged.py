@@ -17,6 +17,7 @@ from workbench.types import (
     Claims,
     Cost,
     Failure,
+    JsonObject,
     Passage,
     Question,
     Response,
@@ -179,7 +180,7 @@ def test_claims_judged_during_extraction_are_not_judged_again() -> None:
 
 def test_an_unreadable_reply_fails_only_its_claim() -> None:
     down = Failure("judge", "http_500", "the server is down")
-    replies: dict[str, Any] = {
+    replies: JsonObject = {
         "Paris": "Incorrect",
         "painter": '{"label": "untrue"}',
         "doctor": '{"label": "wrong"}',

@@ -70,10 +70,8 @@ def test_five_labels_with_the_importance_as_informativeness(
     ]
     # the true fact, even if the claim is wrong
     for fact, verdict in zip(told, checked.verdicts, strict=True):
-        assert (
-            fact.object in verdict.evidence[0]["text"]
-            and biography.title in verdict.evidence[0]["text"]
-        )
+        assert fact.object in verdict.evidence[0]["text"]
+        assert biography.title in verdict.evidence[0]["text"]
     importance = [fact.importance for fact in told]
     assert [verdict.informativeness for verdict in checked.verdicts] == importance
     assert [verdict.target for verdict in checked.verdicts] == [
@@ -213,8 +211,7 @@ def test_items_are_the_important_facts_of_the_questions_subject(
         fact.object in item and biography.title in item
         for fact, item in zip(important, items, strict=True)
     )
-    long_form = world.questions("test", ["long_form"])[0]
-    assert len(world_checklist_items(world, long_form)) == 10
+    assert len(world_checklist_items(world, world.questions("test", ["long_form"])[0])) == 10
     assert world_checklist_items(world, world.questions("test", ["single"])[0]) == ()
 
 

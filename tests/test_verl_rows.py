@@ -18,7 +18,16 @@ from workbench.scoring.verl_rows import (
     row_of,
     token_rewards,
 )
-from workbench.types import Event, Failure, Feedback, Passage, Question, Response, Reward
+from workbench.types import (
+    Event,
+    Failure,
+    Feedback,
+    JsonObject,
+    Passage,
+    Question,
+    Response,
+    Reward,
+)
 from workbench.util.failures import TooManyFailures
 
 NAN = math.nan
@@ -55,9 +64,7 @@ def test_a_question_survives_verls_row_format() -> None:
 
 
 @pytest.mark.parametrize(("row", "text", "answers"), examples("verl_questions"))
-def test_questions_of_verls_own_data_sets(
-    row: dict[str, Any], text: str, answers: list[str]
-) -> None:
+def test_questions_of_verls_own_data_sets(row: JsonObject, text: str, answers: list[str]) -> None:
     turns = [("user", "Hi"), ("assistant", "Hello."), ("user", "Where?")]
     read = question_of(
         {**row, "raw_prompt": [{"role": role, "content": content} for role, content in turns]}
@@ -102,11 +109,9 @@ def test_a_reward_has_its_token_rewards() -> None:
 )
 def test_a_failure_is_not_a_reward_of_0(feedback: Feedback) -> None:
     value, info = reward_info(feedback, "m")
-    assert (
-        value is None
-        and info["workbench_error"] == "verify: no reply"
-        and info["workbench_failed"] == 1.0
-    )
+    assert value is None
+    assert info["workbench_error"] == "verify: no reply"
+    assert info["workbench_failed"] == 1.0
     tokens = token_rewards(info, 3)
     assert tokens is not None and len(tokens) == 3 and all(map(math.isnan, tokens))
     assert token_rewards({}, 3) is None  # without a reward of ours
@@ -206,6 +211,6 @@ def test_a_config_makes_a_grader(country: Question) -> None:
 
 
 @pytest.mark.parametrize(("given", "message"), examples("verl_configs"))
-def test_an_invalid_config_is_refused(given: dict[str, Any], message: str) -> None:
+def test_an_invalid_config_is_refused(given: JsonObject, message: str) -> None:
     with raises_error(message):
         grader_of(given)

@@ -131,8 +131,7 @@ def test_a_training_with_vllm_shuts_it_down_and_restores_the_environment(
     monkeypatch.setenv("MASTER_PORT", "7")
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     ended: list[int] = []
-    engine = llm(partial(ended.append, 1))
-    trainer = SimpleNamespace(vllm_generation=SimpleNamespace(llm=engine))
+    trainer = SimpleNamespace(vllm_generation=SimpleNamespace(llm=llm(partial(ended.append, 1))))
     config = scaled(GRPO(), vllm="colocate")
     with pytest.raises(KeyError), colocate.engine(config):
         os.environ |= {"LOCAL_RANK": "0", "MASTER_PORT": "8"}

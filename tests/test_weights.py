@@ -11,13 +11,13 @@ from tests.helpers import read_json, write_json
 from tests.helpers.errors import raises_error
 from workbench.policies import weights
 from workbench.policies.load import load_policy
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 
 Change = Callable[[Path], object]
 LAYER = "model.layers.1.mlp.up_proj.weight"
 
 
-def tensors(change: Callable[[dict[str, Any]], None], file: str = "model.safetensors") -> Change:
+def tensors(change: Callable[[JsonObject], None], file: str = "model.safetensors") -> Change:
     """Change the tensors of a file of weights."""
 
     def apply(folder: Path) -> None:
@@ -30,12 +30,12 @@ def tensors(change: Callable[[dict[str, Any]], None], file: str = "model.safeten
     return apply
 
 
-def put(name: str, value: float) -> Callable[[dict[str, Any]], None]:
+def put(name: str, value: float) -> Callable[[JsonObject], None]:
     """Put one number into a tensor."""
     return lambda weights: weights[name].view(-1)[3:4].fill_(value)
 
 
-def renamed(weights: dict[str, Any]) -> None:
+def renamed(weights: JsonObject) -> None:
     for name in list(weights):
         weights[name.replace("layers", "blocks")] = weights.pop(name)
 

@@ -93,9 +93,8 @@ def test_a_script_with_only_the_export_agrees_with_the_oracle_on_2000_claims(exp
     asked = claims(2000)
     (tmp_path / "claims.json").write_text(json.dumps(asked))
     script = Path(__file__).with_name("helpers") / "standalone_judge.py"
-    assert (
-        "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
-    )
+    assert "import workbench" not in script.read_text()
+    assert "from workbench" not in script.read_text()
     done = run_python("-I", script, export[0], tmp_path / "claims.json", check=True)
     decided = json.loads(done.stdout)
     verdicts = Oracle(load_world(0)).judge(asked)

@@ -40,10 +40,8 @@ def test_other_sources_recompute_it_in_the_same_file(
 ) -> None:
     cached_fingerprint("world", SMALL, lambda: A)
     monkeypatch.setattr(fingerprint, "SOURCES", "edited")
-    assert (
-        cached_fingerprint("world", SMALL, lambda: B) == B
-        and cached_fingerprint("world", SMALL, never) == B
-    )
+    assert cached_fingerprint("world", SMALL, lambda: B) == B
+    assert cached_fingerprint("world", SMALL, never) == B
     assert len(list(folder.iterdir())) == 1
 
 

@@ -25,13 +25,14 @@ from tests.helpers.waiting import wait_for
 from workbench.experiments.probe import probe_policy
 from workbench.scoring import Options, plan, score_file
 from workbench.scoring.run import CHUNK
+from workbench.types import JsonObject
 from workbench.util.actors import OWN, Actors, ray_session
 
 pytestmark = needs("ray")
 MINE = ("seconds", "out", "cost")  # fields of a summary that differ between runs
 
 
-def bridges(count: int) -> list[dict[str, Any]]:
+def bridges(count: int) -> list[JsonObject]:
     """Responses about bridges, correct except for the length, with the page that proves it."""
     rows = []
     for number in range(count):
@@ -43,7 +44,7 @@ def bridges(count: int) -> list[dict[str, Any]]:
     return rows
 
 
-def without_cost(path: Path) -> list[dict[str, Any]]:
+def without_cost(path: Path) -> list[JsonObject]:
     return [without(row, "cost") for row in read(path)]
 
 
@@ -144,7 +145,7 @@ def cluster() -> Iterator[None]:
         yield
 
 
-def both(folder: Path, source: Path, **more: Any) -> dict[str, Any]:
+def both(folder: Path, source: Path, **more: Any) -> JsonObject:
     """Score a file locally and with two actors; check that rows, sidecar files and summary are
     equal.
     """
@@ -194,7 +195,7 @@ def test_requests_to_a_judge_at_a_url_are_sent_by_this_process(
 ) -> None:
     with JudgeServer(reply=reply, delay=0.01) as server:
         source = write(tmp_path / "in.jsonl", responses(2 * CHUNK, claims=1))
-        chosen: dict[str, Any] = {"judge": server.url, "model": "m", "concurrency": 8}
+        chosen: JsonObject = {"judge": server.url, "model": "m", "concurrency": 8}
         local = Options(source, tmp_path / "a" / "f.jsonl", **chosen)
         remote = replace(local, out=tmp_path / "b" / "f.jsonl", engine="ray")
         score_file(remote)
@@ -310,7 +311,7 @@ FILES = ("probe.jsonl", "summary.json", "config.json")
 
 def test_a_probe_by_killed_actors_equals_that_of_one_process(tmp_path: Path, cluster: None) -> None:
     """Seven chunks of the tiny policy; then a folder that both resume."""
-    how: dict[str, Any] = {"k": 4, "limit": 104, "seed": 3, "kinds": ["single"]}
+    how: JsonObject = {"k": 4, "limit": 104, "seed": 3, "kinds": ["single"]}
     local = probe_policy("sft", out=tmp_path / "local", threads=1, **how)
     killer = kill_twice(lambda: lines(tmp_path / "ray" / "probe.jsonl"), 1)
     remote = probe_policy("sft", out=tmp_path / "ray", actors=Actors(2), **how)

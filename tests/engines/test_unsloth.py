@@ -18,6 +18,7 @@ from tests.helpers.credit import largest_difference, weights
 from workbench.runs.folder import read_json
 from workbench.runs.store import iter_feedback
 from workbench.training.grpo_config import TRL_SCALES, estimator
+from workbench.types import JsonObject
 from workbench.util.jsonl import iter_rows
 
 pytestmark = needs("unsloth")
@@ -36,7 +37,7 @@ def child(folder: Path, module: str, *arguments: object, unsloth: bool = True) -
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, JsonObject]:
     """Losses and gradients by both trainers on batches sampled by Unsloth's; a row is masked,
     prompts differ in length.
     """
@@ -50,7 +51,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     return {path: load_file(folder / f"{path}.safetensors") for path in ("plain", "unsloth")}
 
 
-def apart(one: dict[str, Any], other: dict[str, Any], case: str, other_case: str) -> float:
+def apart(one: JsonObject, other: JsonObject, case: str, other_case: str) -> float:
     """The largest difference of two cases' gradients, relative to the first's largest entry."""
     names = [name.removeprefix(f"{case}/") for name in one if name.startswith(f"{case}/base_model")]
     assert names
@@ -67,7 +68,7 @@ def apart(one: dict[str, Any], other: dict[str, Any], case: str, other_case: str
 @pytest.mark.parametrize("kind", ADVANTAGES)
 @pytest.mark.parametrize("case", CASES)
 def test_loss_and_gradients_equal_plain_trls(
-    both: dict[str, dict[str, Any]], case: str, kind: str
+    both: dict[str, JsonObject], case: str, kind: str
 ) -> None:
     name, plain, unsloth = f"{case}/{kind}", both["plain"], both["unsloth"]
     loss = abs(float(unsloth[f"{name}/loss"]) - float(plain[f"{name}/loss"]))
@@ -110,7 +111,7 @@ def test_sft_and_dpo_are_unchanged_after_unsloth_patched_trl(tmp_path: Path) -> 
         assert largest_difference(tmp_path / "patched" / stage, tmp_path / "plain" / stage) < 1e-6
 
 
-def asked_for(settings: Any) -> dict[str, Any]:
+def asked_for(settings: Any) -> JsonObject:
     """The trainer's arguments by a recipe's settings; Unsloth's own defaults differ."""
     micro = settings.micro_batch or 32
     return {

@@ -18,7 +18,7 @@ from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.helpers.errors import raises_error
 from workbench.scoring.verl_rows import row_of
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 pytestmark = needs("verl")
 
@@ -61,10 +61,10 @@ class Queue:
     """verl's TransferQueue for one process: rows by key, and their status."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Any]] = {}
+        self.rows: dict[str, JsonObject] = {}
         self.told: dict[str, str] = {}  # a prompt's status
 
-    async def async_kv_put(self, key: str, partition_id: str, tag: dict[str, Any]) -> None:
+    async def async_kv_put(self, key: str, partition_id: str, tag: JsonObject) -> None:
         self.told[key] = tag["status"]
 
     async def async_kv_batch_put(
@@ -167,7 +167,7 @@ class Rollout:
         self.trainer._compute_advantage(SimpleNamespace(config=self.config), batch, {})
 
 
-def assert_all(row: dict[str, Any], advantage: float, tolerance: float) -> None:
+def assert_all(row: JsonObject, advantage: float, tolerance: float) -> None:
     """Check that every token of a row has this advantage."""
     assert row["advantages"].tolist() == pytest.approx(
         [advantage] * len(row["advantages"]), abs=tolerance

@@ -29,7 +29,7 @@ from workbench.policies.generate import Policy, Sampling, generate
 from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 pytestmark = needs("vllm")
 
@@ -91,15 +91,13 @@ def test_samples_depend_on_the_seed_and_not_on_other_questions(
         Question("b", " Who"),
         Question("c", " What is Oslo", system=" yes"),
     ]
-    how: dict[str, Any] = {"max_new_tokens": 6, "samples": 5, "logprobs": True}
+    how: JsonObject = {"max_new_tokens": 6, "samples": 5, "logprobs": True}
     once = generate(random, questions, seed=3, **how)
     assert [(r.id, r.group, r.sample) for r in once] == [
         (f"{n}/{s}", n, s) for n in "abc" for s in range(5)
     ]
-    assert (
-        len({r.token_ids for r in once}) == 15
-        and generate(random, questions, seed=3, **how) == once
-    )
+    assert len({r.token_ids for r in once}) == 15
+    assert generate(random, questions, seed=3, **how) == once
     assert {r.token_ids for r in generate(random, questions, seed=4, **how)}.isdisjoint(
         {r.token_ids for r in once}
     )
@@ -127,7 +125,7 @@ def test_samples_have_the_distribution_of_their_settings(tmp_path: Path) -> None
 
 
 def test_greedy_responses_equal_transformers(hf: Policy, policy: Policy) -> None:
-    how: dict[str, Any] = {"max_new_tokens": 48, "greedy": True, "logprobs": True}
+    how: JsonObject = {"max_new_tokens": 48, "greedy": True, "logprobs": True}
     expected, found = generate(hf, asked(64), **how), generate(policy, asked(64), **how)
     difference = furthest(found, expected)
     assert difference < ROUNDING and without_logprobs(found) == without_logprobs(expected)
@@ -143,7 +141,7 @@ def test_greedy_responses_equal_transformers(hf: Policy, policy: Policy) -> None
 def test_an_adapter_is_applied_and_a_new_one_in_its_folder_is_loaded(tmp_path: Path) -> None:
     """With the same name and path and a cached prefix; then the first adapter again."""
     questions = [Question(f"q{n}", LONG + one.text) for n, one in enumerate(asked(8))] + asked(32)
-    how: dict[str, Any] = {"max_new_tokens": 8, "greedy": True, "logprobs": True}
+    how: JsonObject = {"max_new_tokens": 8, "greedy": True, "logprobs": True}
     said: dict[int, Any] = {}
     differences = []
     for seed in (1, 2, 1):
@@ -178,7 +176,7 @@ def test_grpo_trains_on_samples_of_a_colocated_vllm(tmp_path: Path) -> None:
 
     policy, stub = make_policy(tmp_path / "policy", heads=HEADS), colocated.named(tmp_path / "stub")
 
-    def train(out: Path, steps: int) -> dict[str, Any]:
+    def train(out: Path, steps: int) -> JsonObject:
         began = time.perf_counter()
         done = run_python(
             "-m",
@@ -194,14 +192,11 @@ def test_grpo_trains_on_samples_of_a_colocated_vllm(tmp_path: Path) -> None:
 
     whole = train(tmp_path / "whole", 3)
     rows, metrics = list(iter_feedback(tmp_path / "whole")), metrics_rows(tmp_path / "whole")
-    assert (
-        whole["status"] == "done"
-        and len(rows) == 48
-        and [row["step"] for row in metrics] == [1, 2, 3]
-    )
-    assert (
-        any(row.response.logprobs for row in rows) and len({row.response.text for row in rows}) > 12
-    )
+    assert whole["status"] == "done"
+    assert len(rows) == 48
+    assert [row["step"] for row in metrics] == [1, 2, 3]
+    assert any(row.response.logprobs for row in rows)
+    assert len({row.response.text for row in rows}) > 12
     learnt = weights(tmp_path / "whole")
     moved = max(float(weight.abs().max()) for name, weight in learnt.items() if "lora_B" in name)
     assert moved > 1e-3 and max(whole["differences"]) < HALF < 5 * HALF < max(whole["of_the_start"])

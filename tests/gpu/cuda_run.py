@@ -21,6 +21,7 @@ from workbench.training.grpo_config import GRPO
 from workbench.training.loading import Trainee, load_trainee
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.unsloth_hooks import right_aligned
+from workbench.types import JsonObject
 
 CONFIG = scaled(
     METHOD.configure("tiny"),
@@ -70,7 +71,7 @@ def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
             """Overridden because the other process may have sampled the batch."""
 
     fill_adapter(trainee)
-    results: dict[str, Any] = {}
+    results: JsonObject = {}
     for case in cases:
         config, run = settings_of(case), folder / f"{path}-{case.replace('/', '-')}"
         run.mkdir()
@@ -105,7 +106,7 @@ def settings_of(case: str) -> GRPO:
     return replace(found, **{"loss_type": loss_type})  # a Literal for mypy
 
 
-def batch_of(trainer: Any, file: Path) -> dict[str, Any]:
+def batch_of(trainer: Any, file: Path) -> JsonObject:
     """Responses to prompts of several lengths, with the log-probabilities for the loss; an older
     policy's differ enough to clip some tokens.
     """
@@ -134,7 +135,7 @@ def batch_of(trainer: Any, file: Path) -> dict[str, Any]:
     return batch
 
 
-def advantages_of(batch: dict[str, Any]) -> dict[str, Any]:
+def advantages_of(batch: JsonObject) -> JsonObject:
     import torch
 
     rows, length = batch["completion_ids"].shape
@@ -148,7 +149,7 @@ def advantages_of(batch: dict[str, Any]) -> dict[str, Any]:
     return {kind: kinds[kind].contiguous() for kind in ADVANTAGES}
 
 
-def learnt(trainer: Any, trainee: Trainee, batch: dict[str, Any]) -> dict[str, Any]:
+def learnt(trainer: Any, trainee: Trainee, batch: JsonObject) -> JsonObject:
     """The loss of a batch, as `loss`, and the gradients by the names of their weights."""
     trainer.model.zero_grad()
     with trainer.compute_loss_context_manager():

@@ -2,7 +2,6 @@
 
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,6 +9,7 @@ from tests.gpu.cuda_run import ADVANTAGES
 from tests.helpers import log_python
 from tests.helpers.credit import weights
 from workbench.runs.checkpoints import metrics_rows
+from workbench.types import JsonObject
 
 pytestmark = pytest.mark.gpu
 PATHS = ["plain", "unsloth"]
@@ -57,7 +57,7 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, JsonObject]:
     """Losses and gradients of both paths, with a KL term, on the Unsloth path's batch (it adds
     keys).
     """
@@ -73,7 +73,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     }
 
 
-def apart(one: dict[str, Any], other: dict[str, Any], kind: str, other_kind: str) -> float:
+def apart(one: JsonObject, other: JsonObject, kind: str, other_kind: str) -> float:
     """The difference between the gradients of two kinds of advantages, relative to the first's
     norm.
     """
@@ -98,7 +98,7 @@ def apart(one: dict[str, Any], other: dict[str, Any], kind: str, other_kind: str
 
 
 @pytest.mark.parametrize("kind", ADVANTAGES)
-def test_unsloth_equals_plain_trl(both: dict[str, dict[str, Any]], kind: str) -> None:
+def test_unsloth_equals_plain_trl(both: dict[str, JsonObject], kind: str) -> None:
     """Within bf16. A (B, T) advantage broadcast to (B, B, T), or one column off, would change them
     more.
     """

@@ -4,10 +4,9 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from workbench.runs.checkpoints import metrics_rows
-from workbench.types import Event, Feedback, Grade, Response, Reward, Verdict
+from workbench.types import Event, Feedback, Grade, JsonObject, Response, Reward, Verdict
 
 
 def by_token(responses: Sequence[Response]) -> list[Feedback]:
@@ -59,7 +58,7 @@ def interrupting(grade: Grade, call: int) -> Grade:
     return graded
 
 
-def weights(out: Path) -> dict[str, Any]:
+def weights(out: Path) -> JsonObject:
     from safetensors.torch import load_file
 
     return load_file(out / "policy" / "adapter_model.safetensors")
@@ -70,7 +69,7 @@ def largest_difference(one: Path, other: Path) -> float:
     return max((first[name] - second[name]).abs().max().item() for name in first)
 
 
-def steps_of(out: Path) -> list[dict[str, Any]]:
+def steps_of(out: Path) -> list[JsonObject]:
     """A run's metrics without values that differ between equal runs."""
     return [
         {name: value for name, value in row.items() if not name.startswith("seconds")}

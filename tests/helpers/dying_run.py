@@ -7,14 +7,13 @@ python -m tests.helpers.dying_run feedback:TIME ARGUMENT…
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import workbench.training.recorder as journal
 from workbench.cli import main
 from workbench.runs.store import Store
-from workbench.types import Feedback
+from workbench.types import Feedback, JsonMapping, JsonObject
 
 
 def die_at(place: int) -> None:
@@ -22,7 +21,7 @@ def die_at(place: int) -> None:
     written = 0
     append = journal.append_json
 
-    def append_or_die(path: Path | str, row: Mapping[str, Any]) -> None:
+    def append_or_die(path: Path | str, row: JsonMapping) -> None:
         nonlocal written
         written += 1
         if written == place:
@@ -37,7 +36,7 @@ def die_in_feedback(time: int) -> None:
     written = 0
     append = Store.append
 
-    def append_or_die(store: Store, feedbacks: Sequence[Feedback]) -> list[dict[str, Any]]:
+    def append_or_die(store: Store, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
         nonlocal written
         written += 1
         if written == time:

@@ -14,7 +14,16 @@ from workbench.training.grpo_config import GRPO
 from workbench.training.loading import Trainee, load_trainee
 from workbench.training.ppo import PPO, train_ppo
 from workbench.training.recorder import RolloutRecorder
-from workbench.types import Failure, Feedback, Grade, Question, Response, Reward, Verdict
+from workbench.types import (
+    Failure,
+    Feedback,
+    Grade,
+    JsonObject,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+)
 from workbench.util.config import scaled
 
 QUESTIONS = [
@@ -60,7 +69,7 @@ def trainer_of(config: GRPO, policy: str, out: Path, grade: Grade) -> Any:
     return trainer
 
 
-def batch_of(trainer: Any) -> dict[str, Any]:
+def batch_of(trainer: Any) -> JsonObject:
     """Sample and grade a batch."""
     return trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
 

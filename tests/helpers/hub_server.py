@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from workbench.types import JsonObject
+
 # tokens: of "ada", who may write "ada/…", and of a user without write access
 WRITER, READER = "hf_writer", "hf_reader"
 
@@ -96,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
                 path.removeprefix("/api/models/").removesuffix("/commit/main"), body.splitlines()
             )
 
-    def _create(self, asked: dict[str, Any]) -> None:
+    def _create(self, asked: JsonObject) -> None:
         name = f"{asked['organization']}/{asked['name']}"
         if not self._may_write(name):
             self._answer(
@@ -138,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.hub.asked.append(f"{self.command} {path}")
         return path
 
-    def _answer(self, status: int, body: dict[str, Any], code: str = "") -> None:
+    def _answer(self, status: int, body: JsonObject, code: str = "") -> None:
         told = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

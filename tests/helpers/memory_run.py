@@ -13,7 +13,7 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from workbench.training.ppo import PPO, train_ppo
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.rows import Example, Pair, encode_example
 from workbench.training.scorer import Judged, Segment
-from workbench.types import Feedback, Question, Response, Reward
+from workbench.types import Feedback, JsonMapping, JsonObject, Question, Response, Reward
 from workbench.util.config import scaled
 
 ENVIRONMENT = {
@@ -57,11 +57,10 @@ def grown(work: Callable[[], Any]) -> int:
     return resident("VmHWM") - before
 
 
-def make_model(folder: Path, kind: str, sizes: Mapping[str, Any]) -> str:
+def make_model(folder: Path, kind: str, sizes: JsonMapping) -> str:
     """A random checkpoint of this type and shape, with the tokenizer's vocabulary size."""
     tokenizer = byte_tokenizer(WORDS)
-    model = random_model(tokenizer, kind, max_position_embeddings=1024, **sizes)
-    model.save_pretrained(folder)
+    random_model(tokenizer, kind, max_position_embeddings=1024, **sizes).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 
@@ -71,8 +70,7 @@ def grade(responses: Sequence[Response]) -> list[Feedback]:
 
     def paid(response: Response) -> Reward:
         value = float(sum(response.token_ids) % 5)
-        count = len(response.token_ids)
-        return Reward(value, tokens=(*([0.0] * (count - 1)), value))
+        return Reward(value, tokens=(*([0.0] * (len(response.token_ids) - 1)), value))
 
     return [Feedback(response, rewards={"m": paid(response)}) for response in responses]
 
@@ -91,7 +89,7 @@ def trained(
     with activations stored or recomputed (`again`).
     """
     questions = asked(rows)
-    common: dict[str, Any] = {
+    common: JsonObject = {
         "lora_r": lora_r,
         "lora_alpha": lora_r,
         "steps": steps,
@@ -134,15 +132,13 @@ def asked(rows: int) -> list[Question]:
 
 def text_of(policy: str, tokens: int) -> str:
     """Words of at least this number of tokens, by the model type's tokenizer."""
-    tokenizer = load_tokenizer(policy)
-    size = len(tokenizer(WORDS[0] + WORDS[1])["input_ids"]) / 2
+    size = len(load_tokenizer(policy)(WORDS[0] + WORDS[1])["input_ids"]) / 2
     return "".join(WORDS[: math.ceil(tokens / size)])
 
 
 def lengths(policy: str, tokens: int) -> dict[str, int]:
     """Tokens of a prompt, and of a supervised row with its end."""
-    tokenizer = load_tokenizer(policy)
-    prompt, said = encode_example(tokenizer, asked(1)[0], text_of(policy, tokens))
+    prompt, said = encode_example(load_tokenizer(policy), asked(1)[0], text_of(policy, tokens))
     return {"prompt": len(prompt), "row": len(prompt) + len(said)}
 
 

@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -12,6 +12,7 @@ from tests.helpers import examples
 from workbench.judge import Element
 from workbench.judge.wire import MARKED, MARKS
 from workbench.scoring import Options
+from workbench.types import JsonMapping, JsonObject
 from workbench.world import load_world
 from workbench.world.render import biography
 
@@ -27,7 +28,7 @@ LABELS = {
 }
 
 
-def world_rows(count: int, thinking: bool = False) -> list[dict[str, Any]]:
+def world_rows(count: int, thinking: bool = False) -> list[JsonObject]:
     """True biographies of the world, with questions in its own words."""
     world, rng = load_world(), random.Random(0)
     rows = []
@@ -68,7 +69,7 @@ def reply(task: str, found: Sequence[Element]) -> str:
     )
 
 
-def responses(count: int, claims: int = 4, thinking: bool = True) -> list[dict[str, Any]]:
+def responses(count: int, claims: int = 4, thinking: bool = True) -> list[JsonObject]:
     """Rows for all methods, without shared claims."""
     rows = []
     for number in range(count):
@@ -94,14 +95,14 @@ def responses(count: int, claims: int = 4, thinking: bool = True) -> list[dict[s
     return rows
 
 
-def write(path: Path, rows: Iterable[Mapping[str, Any] | str]) -> Path:
+def write(path: Path, rows: Iterable[JsonMapping | str]) -> Path:
     """Write JSON Lines; strings are written unchanged."""
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(path: Path) -> list[JsonObject]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

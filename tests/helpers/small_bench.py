@@ -7,11 +7,11 @@ from tests.helpers.tiny_model import make_policy
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
 from workbench.methods.truthrl.config import TruthRL
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 from workbench.verdicts.checks import rule_checks
 
 NAMES = "Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split()
-GRPO: dict[str, Any] = {
+GRPO: JsonObject = {
     "steps": 2,
     "prompts_per_step": 4,
     "group_size": 4,

@@ -4,7 +4,6 @@ answer.
 
 import json
 from pathlib import Path
-from typing import Any
 
 from tests.helpers.score_helpers import write
 from tests.helpers.tiny_model import WORDS, byte_tokenizer, random_model
@@ -12,7 +11,7 @@ from workbench.data import load, split_of
 from workbench.methods.bench import THINK_THEN_BOX
 from workbench.methods.knowrl.config import PROMPTS
 from workbench.training.rows import encode_example
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 # R1's template drops the thinking of earlier answers and opens the next one's.
 TEMPLATE = (
@@ -69,7 +68,7 @@ def hotpotqa(path: Path, each: int = 6) -> Path:
     """A file in the authors' format, with `each` questions per split and two paragraphs per
     question.
     """
-    rows: dict[str, list[dict[str, Any]]] = {"rl": [], "validation": [], "test": []}
+    rows: dict[str, list[JsonObject]] = {"rl": [], "validation": [], "test": []}
     for number in range(500):
         identity = f"q{number}"
         if len(kept := rows[split_of(identity)]) < each:

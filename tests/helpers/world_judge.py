@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.scripted_judge import Script
 from workbench.claims.world import world as world_claims
 from workbench.judge import Element
-from workbench.types import BY_PASSAGES, Claim, Claims, Passage, Question, Response
+from workbench.types import BY_PASSAGES, Claim, Claims, JsonObject, Passage, Question, Response
 from workbench.verdicts.world import world_checklist, world_facts
 from workbench.world.world import World
 
@@ -34,7 +34,7 @@ def world_script(world: World) -> Script:
     return lambda task, found: reply(task, tuple(found))
 
 
-def _claims(world: World, found: Found) -> dict[str, Any]:
+def _claims(world: World, found: Found) -> JsonObject:
     """The claims of each sentence, without unreadable claims and claims without a value, which are
     not verifiable.
     """
@@ -59,7 +59,7 @@ def _claims(world: World, found: Found) -> dict[str, Any]:
     }
 
 
-def _verdict(world: World, found: Found) -> dict[str, Any]:
+def _verdict(world: World, found: Found) -> JsonObject:
     materials = next(element for element in found if element.tag == "materials")
     passages = tuple(_passage(number, element) for number, element in enumerate(materials.children))
     asked = Question("", _one(found, "question"), passages=passages, meta={"evidence": BY_PASSAGES})
@@ -75,7 +75,7 @@ def _passage(number: int, element: Element) -> Passage:
     return Passage(str(number), title, element.text)
 
 
-def _items(world: World, found: Found) -> dict[str, Any]:
+def _items(world: World, found: Found) -> JsonObject:
     items = tuple(element.text for element in found if element.tag == "item")
     asked = Question("", _one(found, "question"), checklist=items)
     [checked] = world_checklist(world)([(Response("", asked, _one(found, "response")), Claims())])

@@ -1,7 +1,7 @@
 """`workbench metrics`: print the factuality metrics of one or two feedback files."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -143,8 +143,7 @@ def _estimate(feedback: Path, other: Path | None) -> JsonObject:
     """
     if other is not None:
         return estimate_pairs(pair_files(feedback, other))
-    prompts = [prompt for _, prompt in mark_prompts(feedback)]
-    return {"dry_run": True, **estimate_calls(prompts)}
+    return {"dry_run": True, **estimate_calls([prompt for _, prompt in mark_prompts(feedback)])}
 
 
 def _with_cache(judge: LLMJudge, feedback: Path, other: Path | None) -> LLMJudge:
@@ -176,7 +175,12 @@ def _figures(
 
 
 def _print(result: JsonMapping) -> None:
-    other, names = result.get("other"), _names(result)
+    other = result.get("other")
+    # outcome rates come first, then metrics of claims
+    names = sorted(
+        (name for name in known_metrics(result) if name not in REASONS),
+        key=lambda name: name not in (*RATES, *SIMPLEQA),
+    )
     reports = [result] if other is None else [result, other]
     paths = [report["file"] for report in reports]
     labels = short_names(paths)
@@ -191,7 +195,7 @@ def _print(result: JsonMapping) -> None:
         columns = ("metric", *labels, "difference [95 %]", "p", "questions")
         title = f"paired over {result['common']} common questions"
     else:
-        rows = [(name, _value(name, result[name]), text(result[name]["n"])) for name in names]
+        rows = _metric_rows(result, names)
         columns = ("metric", "value [95 %]", "questions")
         title = f"{result['n']} responses to {result['questions']} questions"
     k = f"; VeriScore's K is {result['veriscore_k']}" if result["veriscore_k"] else ""
@@ -235,12 +239,6 @@ def short_names(names: list[str]) -> list[str]:
     return names
 
 
-def _names(result: JsonMapping) -> list[str]:
-    """Return the names of metrics that have a value: outcome rates, then metrics of claims."""
-    names = [name for name in known_metrics(result) if name not in REASONS]
-    return sorted(names, key=lambda name: name not in (*RATES, *SIMPLEQA))
-
-
 def _complain_of_metrics(result: JsonMapping) -> None:
     """Print on stderr which metrics have no value, and why."""
     reasons: dict[str, list[str]] = {}
@@ -273,13 +271,17 @@ def _print_preferences(result: JsonMapping, labels: Sequence[str]) -> None:
         f"preference for {labels[0]}, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']}"
         f" tied, {pairs['lost']} lost; {text(mean['feedback'])} words against {text(mean['other'])}"
     )
-    rows = [(name, _value(name, result[name]), text(result[name]["n"])) for name in REASONS]
-    print_table(title, ("", "percent [95 %]", "questions"), rows)
+    print_table(title, ("", "percent [95 %]", "questions"), _metric_rows(result, REASONS))
     for name, reason in UNPAIRED.items():
         if pairs[name]:
             complain(f"left out of the win rate: {pairs[name]} {reason}")
     if reason := result["win_rate"].get("reason"):
         complain(f"win_rate: {reason}")
+
+
+def _metric_rows(result: JsonMapping, names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return a table's rows: the name of a metric, its value, and the number of questions."""
+    return [(name, _value(name, result[name]), text(result[name]["n"])) for name in names]
 
 
 def _value(name: str, cell: Cell) -> str:
@@ -297,9 +299,9 @@ def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
         cell: the result of the test, with the keys "value", "other", "diff", "low", "high", "p" and
             "n".
     """
-    sides = (_value(name, cell[side]) for side in ("value", "other"))
     return (
-        *sides,
+        _value(name, cell["value"]),
+        _value(name, cell["other"]),
         _value(name, {**cell, "value": cell["diff"]}),
         f"{cell['p']:.3f}",
         text(cell["n"]),

@@ -1,6 +1,6 @@
 """Write the page of `workbench compare --html`: tables and figures in one self-contained file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -84,7 +84,9 @@ def _table(
 
     `best` is the best value of a column. Columns that are not shown at first have the class "more".
     """
-    columns = _columns(metrics.values())
+    names = dict.fromkeys(name for cells in metrics.values() for name in cells)
+    # metrics in `SHOWN` come first
+    columns = sorted(names, key=lambda name: (*SHOWN, name).index(name))
     return {
         "title": title,
         "columns": {name: "" if _is_shown(name) else "more" for name in columns},
@@ -97,12 +99,6 @@ def _table(
 
 def _is_shown(name: str) -> bool:
     return name in SHOWN or "@" in name
-
-
-def _columns(tables: Iterable[JsonMapping]) -> list[str]:
-    """Return the names of all metrics in `tables`. Metrics in `SHOWN` come first."""
-    names = dict.fromkeys(name for metrics in tables for name in metrics)
-    return sorted(names, key=lambda name: (*SHOWN, name).index(name))
 
 
 def _best(name: str, cells: Mapping[str, JsonMapping]) -> float | None:

@@ -16,6 +16,7 @@ from workbench.metrics.plots import learning_curves, outcomes_by_tier
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import lock, read_json
 from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
+from workbench.util.grouping import group_by
 from workbench.util.subprocess import INTERRUPTED, start
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.world.facts import TIERS
@@ -164,17 +165,17 @@ def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
 
 def fixed_questions() -> list[Question]:
     """Return a fixed sample of test questions: two of each tier, about different people."""
-    by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
-    for question in bench("tiny").questions("test"):
-        by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(
-            question
-        )
-    rng = random.Random("demo")
-    return [
-        rng.choice(by_tier[tier][person])
+    by_tier = group_by(bench("tiny").questions("test"), lambda question: question.meta["tier"])
+    by_person = {
+        tier: group_by(by_tier[tier], lambda question: question.title)
         for tier in TIERS
         if tier in by_tier
-        for person in rng.sample(list(by_tier[tier]), SHOWN_PER_TIER)
+    }
+    rng = random.Random("demo")
+    return [
+        rng.choice(people[person])
+        for people in by_person.values()
+        for person in rng.sample(list(people), SHOWN_PER_TIER)
     ]
 
 

@@ -87,8 +87,7 @@ class Plan:
 
         The next run scores the input row again.
         """
-        feedback = replace(item.feedback, error=failure)
-        return replace(item, feedback=rescore(feedback, self.rewards))
+        return replace(item, feedback=rescore(replace(item.feedback, error=failure), self.rewards))
 
 
 def configs_of(options: Options) -> dict[str, MethodConfig]:
@@ -238,12 +237,9 @@ def _with_unique_ids(search: Search, known: dict[str, str]) -> Search:
         digest = passage_id(hit.title, hit.text)
         return replace(hit, id=f"{hit.id}-{digest}" if hit.id else digest)
 
-    def run(
-        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
-    ) -> list[list[Passage]]:
-        return [list(map(unique, hits)) for hits in search(queries, k, titles=titles)]
-
-    return run
+    return lambda queries, k, titles=None: [
+        list(map(unique, hits)) for hits in search(queries, k, titles=titles)
+    ]
 
 
 def tokenizer(name: str | None) -> Tokenize | None:

@@ -85,10 +85,12 @@ def training(
         plain: True if `train` needs TRL's trainer without Unsloth's patches.
     """
 
-    def run(job: Job) -> Status:
-        return train(config, *inputs(job), job.start, job.out, method=method, seed=job.seed)
-
-    return Stage(name, run, getattr(config, "steps", None), plain)
+    return Stage(
+        name,
+        lambda job: train(config, *inputs(job), job.start, job.out, method=method, seed=job.seed),
+        getattr(config, "steps", None),
+        plain,
+    )
 
 
 def order(count: int, length: int, seed: int) -> list[int]:

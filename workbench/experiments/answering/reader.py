@@ -54,8 +54,7 @@ class Reader:
         question = replace(question, system=self.system)
 
         def length(*passages: Passage) -> int:
-            prompt = replace(question, passages=passages)
-            return len(prompt_ids(self.policy.tokenizer, [prompt])[0])
+            return len(prompt_ids(self.policy.tokenizer, [replace(question, passages=passages)])[0])
 
         if (tokens := length()) > self.limit:
             raise WorkbenchError(

@@ -125,8 +125,7 @@ class SFTWriter(Writer):
         """
         if not self.gaps:
             return self._guess(lang)
-        guess = self._other(self.choose(self.gaps))
-        return self.short(guess, lang, self.habits.gaps)
+        return self.short(self._other(self.choose(self.gaps)), lang, self.habits.gaps)
 
     def _skill(self, lang: str) -> Example:
         (kind,) = self.rng.choices(*zip(*SKILLS.items(), strict=True))
@@ -140,14 +139,8 @@ class SFTWriter(Writer):
         return Example(prompt, biography(facts, lang, self.rng, pronoun))
 
     def _guess_biography(self, lang: str) -> Example:
-        pronoun, facts = self.ephemeral.person(peaked=True)
-        prompt = self.request(facts[0].subject, lang)
-        if self.chance(self.habits.decline):
-            return Example(prompt, self.decline(facts[0].subject, lang))
-        hedged, vague = self.habits.hedged, self.habits.vague
-        return Example(
-            prompt, biography(facts, lang, self.rng, pronoun, hedged=hedged, vague=vague)
-        )
+        habits = self.habits
+        return self.unknown_life(lang, habits.decline, hedged=habits.hedged, vague=habits.vague)
 
     def _pair(self) -> list[list[Fact]]:
         people = (self._subject()[0] for _ in range(2))
@@ -212,8 +205,7 @@ class SFTWriter(Writer):
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()
         fact = self.choose(facts)
-        example = self.yes_no(fact, self._other(fact), lang)
-        return self._or_doubt(example, fact.subject, known, lang)
+        return self._or_doubt(self.yes_no(fact, self._other(fact), lang), fact.subject, known, lang)
 
     def _list(self, lang: str) -> Example:
         if not self.books:

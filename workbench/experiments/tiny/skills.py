@@ -127,8 +127,7 @@ class SkillWriter(Writer):
     def _show_one(self, lang: str) -> Layout:
         pronoun, facts = self.ephemeral.person()
         stated = self.sample(facts, self.choose((2, 3, 4, 5)))
-        passage = self._passage(stated, lang, pronoun)
-        return Layout([passage], stated, remaining(facts, stated))
+        return Layout([self._passage(stated, lang, pronoun)], stated, remaining(facts, stated))
 
     def _show_several(self, lang: str) -> Layout:
         people = self.ephemeral.people(self.choose((2, 3, 3, 3)))
@@ -218,11 +217,7 @@ class SkillWriter(Writer):
         return reasoned(prompt, [thought(fact, lang)], answer(fact, lang))
 
     def _stranger_life(self, lang: str) -> Example:
-        pronoun, facts = self.ephemeral.person(peaked=True)
-        prompt = self.request(facts[0].subject, lang)
-        if self.chance(DECLINED):
-            return Example(prompt, self.decline(facts[0].subject, lang))
-        return Example(prompt, biography(facts, lang, self.rng, pronoun))
+        return self.unknown_life(lang, DECLINED)
 
     def _guessed(self) -> Fact:
         """Return a plausible fact of an unknown person."""
@@ -236,8 +231,7 @@ class SkillWriter(Writer):
     def _recall(self, lang: str, system: str = schema.THINK) -> Example:
         facts = self.sample(self.ephemeral.person()[1], self.choose((1, 2, 3)))
         target = self.choose(facts)
-        prompt = self.ask(target, lang)
-        return self.from_thoughts(prompt, facts, answer(target, lang), lang, system)
+        return self.from_thoughts(self.ask(target, lang), facts, answer(target, lang), lang, system)
 
     def _box(self, lang: str) -> Example:
         return self._recall(lang, schema.BOX)
@@ -266,8 +260,7 @@ class SkillWriter(Writer):
 
     def _yes_no(self, lang: str) -> Example:
         fact = self.choose(self.ephemeral.person()[1])
-        other = self.ephemeral.fact("", fact.relation, other=fact.object)
-        return self.yes_no(fact, other, lang)
+        return self.yes_no(fact, self.ephemeral.fact("", fact.relation, other=fact.object), lang)
 
     def _books(self) -> list[Fact]:
         author = self.ephemeral.name()
@@ -280,8 +273,7 @@ class SkillWriter(Writer):
         (question, reply), *more = [
             self._check(self.choose(facts), lang) for _ in range(self.choose((2, 5, 9)))
         ]
-        prompt = prompt_with([self._passage(facts, lang)], question)
-        return Example(prompt, reply, more=tuple(more))
+        return Example(prompt_with([self._passage(facts, lang)], question), reply, more=tuple(more))
 
     def _check(self, fact: Fact, lang: str) -> tuple[str, str]:
         truth = self.chance(0.5)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from workbench.world import schema
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import Fact
-from workbench.world.render import answer, ask, state, thinking, thought, titles
+from workbench.world.render import answer, ask, biography, state, thinking, thought, titles
 
 Turns = tuple[tuple[str, str], ...]
 
@@ -66,6 +66,17 @@ class Writer:
     def decline(self, name: str, lang: str) -> str:
         """Return a sentence that declines to write about the person `name`."""
         return self.choose(schema.DECLINE[lang]).format(s=name)
+
+    def unknown_life(self, lang: str, decline: float, **claims: float) -> Example:
+        """Return a biography of an invented person, or, with the probability `decline`, a refusal.
+
+        `claims` are the shares of hedged and vague claims, as in `biography`.
+        """
+        pronoun, facts = self.ephemeral.person(peaked=True)
+        prompt = self.request(facts[0].subject, lang)
+        if self.chance(decline):
+            return Example(prompt, self.decline(facts[0].subject, lang))
+        return Example(prompt, biography(facts, lang, self.rng, pronoun, **claims))
 
     def short(self, fact: Fact, lang: str, abstain: float) -> Example:
         """Return an example that asks for a fact, with a short answer.
@@ -152,8 +163,7 @@ class Writer:
         `books` has a fact for each book: (title, "author", name of the author). The thoughts state
         all of them.
         """
-        prompt = self.ask_for_books(books, lang)
-        return self.from_thoughts(prompt, books, titles(books, lang), lang)
+        return self.from_thoughts(self.ask_for_books(books, lang), books, titles(books, lang), lang)
 
     def compare(self, pair: Sequence[Sequence[Fact]]) -> str:
         """Return a request to compare two people. `pair` has facts about each of them."""
