@@ -12,7 +12,7 @@ from tests.helpers import ROOT
 from tests.helpers.background_jobs import count, crash, die, nothing, refuse, say_much
 from tests.helpers.waiting import wait_for
 from workbench.runs.folder import in_use
-from workbench.util.subprocess import LOG_BYTES, start
+from workbench.util.subprocess import LOG_BYTES, Background, start
 
 
 def ended(tmp_path: Path, function: Callable[..., Any], **job: Any) -> tuple[int, str]:
@@ -39,20 +39,24 @@ def test_a_log_has_a_maximum_size(tmp_path: Path) -> None:
     assert (tmp_path / "log.txt").read_text() == "xxxxx\n"
 
 
-def test_an_interrupted_process_exits_with_130(tmp_path: Path) -> None:
+@pytest.fixture
+def counting(tmp_path: Path) -> Background:
+    """A process that counts until it is ended."""
     process = start(count, {"folder": str(tmp_path / "job")}, tmp_path / "log.txt")
     wait_for((tmp_path / "job" / "number").exists, seconds=60)
-    assert process.running
-    process.interrupt()
-    assert process.wait() == 130 and not process.running
+    return process
 
 
-def test_kill_ends_a_process_and_may_be_repeated(tmp_path: Path) -> None:
-    process = start(count, {"folder": str(tmp_path / "job")}, tmp_path / "log.txt")
-    wait_for((tmp_path / "job" / "number").exists, seconds=60)
-    process.kill()
-    assert process.wait() == -9
-    process.kill()
+def test_an_interrupted_process_exits_with_130(counting: Background) -> None:
+    assert counting.running
+    counting.interrupt()
+    assert counting.wait() == 130 and not counting.running
+
+
+def test_kill_ends_a_process_and_may_be_repeated(counting: Background) -> None:
+    counting.kill()
+    assert counting.wait() == -9
+    counting.kill()
 
 
 def test_a_process_is_killed_with_its_parent(tmp_path: Path) -> None:

@@ -12,15 +12,7 @@ from workbench.data import NAMES, check_trainable, load, split_of
 from workbench.data.files import read_hub
 from workbench.types import JsonObject, Question
 
-ROWS: list[JsonObject] = [
-    {
-        "id": "a",
-        "question": "Who wrote Emma?",
-        "answers": ["Jane Austen", "Austen"],
-        "title": "Emma",
-    },
-    {"id": "b", "question": "Where is Kyōto?", "answers": ["Japan"], "title": ""},
-]
+ROWS = examples("question_rows")
 
 
 def jsonl(rows: list[JsonObject]) -> str:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.score_helpers import examples, write
+from tests.helpers import examples
+from tests.helpers.score_helpers import write
 from workbench.data import load
 from workbench.data.record import strings
 from workbench.runs.store import iter_feedback
@@ -20,7 +21,7 @@ from workbench.scoring.imports import import_completions
 from workbench.scoring.rows import Reader, parse
 from workbench.scoring.trl import question_from_row
 from workbench.scoring.verl_rows import question_of
-from workbench.types import JsonObject, Question
+from workbench.types import Question
 
 CITIES = ("Paris", "Rome")
 
@@ -89,16 +90,7 @@ def test_a_printed_list_is_parsed_back(
     assert strings(printer(texts)) == tuple(texts)
 
 
-ROWS: list[JsonObject] = [
-    {
-        "id": "a",
-        "question": 'Who said "no";\nor\t"yes"?',
-        "answers": ["Jane Austen", "Austen, J."],
-        "response": "",
-        "step": 2,
-    },
-    {"id": "b", "question": "Where is Kyōto?", "answers": ["Japan"], "response": "x", "step": 2},
-]
+ROWS = examples("stored_rows")
 FRAME = pd.DataFrame(ROWS)
 ARRAYS = FRAME.assign(answers=FRAME["answers"].map(np.array))
 FORMS: list[tuple[str, Callable[[Path], object]]] = [

@@ -117,10 +117,13 @@ def test_a_judge_error_is_not_reported_as_a_search_failure() -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise OSError("gone")
 
+    def nothing(*_: Any, **__: Any) -> list[list[Passage]]:
+        return [[]]
+
     [found] = single_pass(refuse, refuse)([response("Toma was a painter.")])
     assert found.error and found.error.message == "the search failed: gone"
     with pytest.raises(OSError, match="gone"):
-        single_pass(refuse, lambda *_, **__: [[]])([response("Toma was a painter.")])
+        single_pass(refuse, nothing)([response("Toma was a painter.")])
 
 
 def test_single_pass_returns_claims_with_their_verdicts() -> None:

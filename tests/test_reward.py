@@ -60,6 +60,12 @@ def answered(label: str, *more: Verdict) -> Feedback:
     return feedback(Verdict("outcome", "answer", label), *more)
 
 
+def check_unscored(config: TruthRL, bad: Verdict) -> None:
+    """There is no reward if a needed verdict is missing or unreadable."""
+    for more in ((), (bad,)):
+        assert [reward(config)(answered(label, *more)).value for label in OUTCOMES] == [None] * 3
+
+
 @pytest.mark.parametrize(
     ("config", "known", "unknown"),
     # for a correct answer, an abstention, a wrong answer; out of knowledge, only the abstention
@@ -75,8 +81,7 @@ def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[f
     for boundary, values in (("known", known), ("unknown", unknown)):
         verdict = Verdict("response", "out_of_knowledge", boundary)
         assert [reward(config)(answered(label, verdict)).value for label in OUTCOMES] == values
-    for bad in ((), (Verdict("response", "out_of_knowledge", "maybe"),)):
-        assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
+    check_unscored(config, Verdict("response", "out_of_knowledge", "maybe"))
 
 
 @pytest.mark.parametrize(
@@ -96,8 +101,7 @@ def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float
             assert paid.value == pytest.approx(value) == pytest.approx(sum(paid.parts.values()))
             assert sum(event.value for event in paid.events) == pytest.approx(value)
     unread = Failure("verify", "parse", "not an object")
-    for bad in ((), (Verdict("reasoning", "reasoning", error=unread),)):
-        assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
+    check_unscored(config, Verdict("reasoning", "reasoning", error=unread))
     lost = feedback(Verdict("outcome", "answer", error=unread))
     assert reward(config)(lost) == Reward(None, error=unread)
 

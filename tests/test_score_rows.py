@@ -35,14 +35,7 @@ FULL: JsonObject = json.loads("""{
     "events": [{"part": "a", "value": 1.0, "end": 4}], "error": null}},
   "error": null, "cost": {"calls": 1, "seconds": 0.5}
 }""")
-SHORT: JsonObject = {
-    "id": "a",
-    "response": "Ada paints.",
-    "outcome": "correct",
-    "reasoning": "good",
-    "claims": [{"text": "Ada paints", "label": "correct", "informativeness": 5}],
-}
-GOOD = {"id": "good", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
+SHORT, GOOD = examples("short_rows")
 
 JSON = st.recursive(
     st.none()

@@ -3,15 +3,11 @@
 from pathlib import Path
 
 from benchmarks import scorecard
-from tests.helpers import Cli, printed, read_json, refusal, write_json
+from tests.helpers import Cli, examples, printed, read_json, refusal, write_json
 
 
 def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> None:
-    contrasts = [
-        {"metric": "recall", "of": "a", "value": 0.2, "low": 0.1, "high": 0.3, "result": "holds"},
-        {"metric": "f1", "of": "a", "minus": "b", "times": 0.5, "least": 0.1, "value": 0.01,
-         "low": -0.02, "high": 0.04, "result": "fails", "seeds": 3},
-    ]  # fmt: skip
+    contrasts = examples("contrasts")
     finding = {"id": "K9", "source": "table 1", "statement": "It rises.", "result": "fails"}
     write_json(tmp_path / "klcf.json", {"findings": [{**finding, "contrasts": contrasts}]})
     (row,) = scorecard.scorecard(tmp_path, ["K9"])

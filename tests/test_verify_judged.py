@@ -211,17 +211,23 @@ def test_a_wrong_number_of_ratings_is_a_failure_but_keeps_the_labels() -> None:
 CITY = Question("city", "Where was Ada born?", ("Paris",))
 
 
+def check_outcomes(verify: Verify, name: str, *more: tuple[Response, Claims]) -> list[Checked]:
+    """Compare the verdicts on a file of examples with the expected labels and judges."""
+    cases = examples(name)
+    checked = one(verify, *((response(text, CITY), Claims()) for text, *_ in cases), *more)
+    verdicts = [row.verdicts[0] for row in checked[: len(cases)]]
+    assert [[v.label, v.by] for v in verdicts] == [case[1:] for case in cases]
+    return checked
+
+
 def test_outcome_asks_the_judge_only_about_answers() -> None:
     judge = ScriptedJudge(
         lambda task, told: {
             "label": "correct" if told["response"] == told["answer"] else "incorrect"
         }
     )
-    cases = examples("judged_outcomes")
-    rows = [(response(text, CITY), Claims()) for text, *_ in cases]
-    *checked, ungold = one(judged_outcome(judge), *rows, (response("Paris", QUESTION), Claims()))
-    verdicts = [row.verdicts[0] for row in checked]
-    assert [[v.label, v.by] for v in verdicts] == [case[1:] for case in cases]
+    ungold_row = response("Paris", QUESTION), Claims()
+    *checked, ungold = check_outcomes(judged_outcome(judge), "judged_outcomes", ungold_row)
     error = ungold.verdicts[0].error
     assert error is not None and error.kind == "no_gold"
     assert [len(batch) for batch in judge.batches] == [2]
@@ -230,12 +236,8 @@ def test_outcome_asks_the_judge_only_about_answers() -> None:
 
 def test_a_judge_is_asked_only_where_the_rules_are_in_doubt() -> None:
     judge = ScriptedJudge(lambda task, told: {"label": "correct"})
-    cases = examples("doubted_outcomes")
-    rows = [(response(text, CITY), Claims()) for text, *_ in cases]
-    checked = one(judged_outcome(judge, in_doubt=True), *rows)
-    verdicts = [row.verdicts[0] for row in checked]
-    assert [[v.label, v.by] for v in verdicts] == [case[1:] for case in cases]
-    assert [row.cost.calls for row in checked] == [int(by == "scripted") for *_, by in cases]
+    for row in check_outcomes(judged_outcome(judge, in_doubt=True), "doubted_outcomes"):
+        assert row.cost.calls == int(row.verdicts[0].by == "scripted")
 
 
 LISTED = Question(
