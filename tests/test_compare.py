@@ -118,3 +118,14 @@ def test_incomparable_runs_are_refused(
     sweep(tmp_path)
     with raises_error(message):
         compare(*(tmp_path / run for run in runs), against=against)
+
+
+def test_runs_that_differ_in_their_retrieved_passages_say_so(tmp_path: Path) -> None:
+    """The default of this setting, 0, is not stored."""
+    write_run(tmp_path / "a", "cccc")
+    write_run(tmp_path / "b", "cccc", prompts={"retrieved": 2})
+    names = {row["name"]: row for row in compare(tmp_path)["rows"]}
+    assert list(names) == ["truthrl prompts.retrieved=0", "truthrl prompts.retrieved=2"]
+    assert compare(tmp_path)["differences"] == {
+        "prompts.retrieved": dict(zip(names, (0, 2), strict=True))
+    }
