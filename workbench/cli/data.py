@@ -1,6 +1,7 @@
 """`workbench data …`: show data sets and files of questions."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,7 @@ from workbench.data import FIELDS, load
 from workbench.data.sets import SETS
 from workbench.experiments.answering.retrieve import retrieve
 from workbench.experiments.answering.sources import stored
-from workbench.types import JsonMapping, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
 
 data_app = add_group(
     "data",
@@ -105,22 +106,26 @@ def data_show(
         columns = None if mapping is None else parse_columns(mapping, FIELDS)
         if store is None or out is None:
             questions = load(source, split, mapping=columns, schema=schema)
-            result = {
-                "source": source,
-                "schema": questions[0].meta["source"],
-                "n": len(questions),
-                "kinds": dict(Counter(one.kind for one in questions)),
-                "answered": sum(bool(one.answers) for one in questions),
-                "unanswerable": sum(one.meta.get("answerable") is False for one in questions),
-                "evaluation_only": any(one.meta.get("evaluation_only") for one in questions),
-                "splits": dict(sorted(Counter(one.meta["split"] for one in questions).items())),
-                "questions": [asdict(one) for one in questions[: limit or 3]],
-            }
+            result = {"source": source, **_describe(questions, limit or 3)}
         else:
             # written questions may be trained on, so evaluation-only data sets are refused
             questions = load(source, split, limit, columns, schema=schema, training=True)
             result = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
     show(result, as_json, _print if store is None else None)
+
+
+def _describe(questions: Sequence[Question], count: int) -> JsonObject:
+    """Return the counts of a data set, and its first `count` questions."""
+    return {
+        "schema": questions[0].meta["source"],
+        "n": len(questions),
+        "kinds": dict(Counter(question.kind for question in questions)),
+        "answered": sum(bool(question.answers) for question in questions),
+        "unanswerable": sum(question.meta.get("answerable") is False for question in questions),
+        "evaluation_only": any(question.meta.get("evaluation_only") for question in questions),
+        "splits": dict(sorted(Counter(question.meta["split"] for question in questions).items())),
+        "questions": [asdict(question) for question in questions[:count]],
+    }
 
 
 def _print(description: JsonMapping) -> None:

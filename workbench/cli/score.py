@@ -293,9 +293,8 @@ def _print_agreement(report: JsonMapping) -> None:
     print(f"{report['rows']} responses compared; left out: {text(excluded)}")
     for name, cell in report.items():
         if isinstance(cell, Mapping) and cell.get("n"):
-            rows = [
-                (label, *map(text, scores.values())) for label, scores in cell["labels"].items()
-            ]
+            labels = cell["labels"].items()
+            rows = [(label, *map(text, scores.values())) for label, scores in labels]
             title = ", ".join(f"{key} {text(cell[key])}" for key in ("n", "accuracy", "kappa"))
             columns = ("label", "A", "B", "precision", "recall", "F1")
             print_table(f"{name}: {title}", columns, rows)

@@ -4,7 +4,7 @@ A conversation is a list of messages, or a text that a chat template made of the
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.data.printed import container
@@ -61,20 +61,17 @@ def text_of(value: Any, role: str) -> str | None:
     messages = [messages] if isinstance(messages, Mapping) else messages
     # an answer in JSON, such as '{"value": 5}', has no roles
     needed = (_TEXTS, _ROLE_KEYS) if isinstance(value, str) else (_TEXTS,)
-    # each message is an object with at least one key of each set in `needed`
-    if (
-        isinstance(messages, list)
-        and messages
-        and all(
-            isinstance(one, Mapping) and all(keys & one.keys() for keys in needed)
-            for one in messages
-        )
-    ):
+    if isinstance(messages, list) and messages and all(_has(one, needed) for one in messages):
         texts = [_content(message) for message in messages if _role(message, role) == role]
         value = next(filter(None, reversed(texts)), texts[-1] if texts else None)
     if not isinstance(value, str):
         return None
     return _last_turn(value) if role == "user" else value
+
+
+def _has(message: Any, needed: Sequence[frozenset[str]]) -> bool:
+    """Return whether `message` is an object with at least one key of each set in `needed`."""
+    return isinstance(message, Mapping) and all(keys & message.keys() for keys in needed)
 
 
 def _role(message: Mapping[str, Any], default: str) -> str:

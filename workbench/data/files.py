@@ -63,7 +63,8 @@ def read_records(path: Path) -> Records:
 
 def suffix_of(path: Path) -> str:
     """Return the lower-case suffix of a file without ".gz" or ".bz2": "a.csv.gz" → ".csv"."""
-    return (Path(path.stem) if path.suffix.lower() in (".gz", ".bz2") else path).suffix.lower()
+    inner = Path(path.stem) if path.suffix.lower() in (".gz", ".bz2") else path
+    return inner.suffix.lower()
 
 
 @contextmanager

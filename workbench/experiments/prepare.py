@@ -85,13 +85,7 @@ def prepare_klcf(
         # one call now: a wrong address must fail before the base model is sampled
         chosen.named_judge.try_out()
     with lock(out):
-        summary = open_run(
-            out,
-            identity,
-            versions(),
-            read=lambda stored: {**stored, "prepare": read_values(stored.get("prepare"))},
-        )
-        if summary is not None:
+        if (summary := open_run(out, identity, versions(), read=_restored)) is not None:
             print(f"'{out}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(out)}
         summary = {"status": "interrupted"}
@@ -100,6 +94,10 @@ def prepare_klcf(
             summary = {**card, "status": "done"}
         write_json(out / "summary.json", summary)
     return {**summary, "out": str(out)}
+
+
+def _restored(stored: JsonObject) -> JsonObject:
+    return {**stored, "prepare": read_values(stored.get("prepare"))}
 
 
 def _check_used(default: KLCF, config: KLCF, policy: str | None) -> None:

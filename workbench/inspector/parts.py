@@ -138,9 +138,8 @@ def server_function(function: Callable[[JsonObject], JsonObject]) -> ServerFunct
             return {"error": f"{words}: remove the cause, and try again"}
         # a malformed request, which the page itself does not send
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            return {
-                "error": f"the request cannot be read ({type(error).__name__}): reload the page"
-            }
+            kind = type(error).__name__
+            return {"error": f"the request cannot be read ({kind}): reload the page"}
 
     return call
 

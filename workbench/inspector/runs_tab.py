@@ -74,6 +74,7 @@ def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
 
     @server_function
     def before_and_after(request: JsonObject) -> JsonObject:
-        return {"text": before_after(runs, [str(name) for name in request["names"]][:MAX_RUNS])}
+        names = [str(name) for name in request["names"]][:MAX_RUNS]
+        return {"text": before_after(runs, names)}
 
     return look, list_rollouts, before_and_after

@@ -163,7 +163,8 @@ def claim_table(
     """
     if not any(row.extracted for row in rows):
         return {}
-    cells = intervals(_sums(rows, Settings(k, seed=seed, resamples=resamples)), resamples, seed)
+    settings = Settings(k, seed=seed, resamples=resamples)
+    cells = intervals(_sums(rows, settings), resamples, seed)
     return {name: cells[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
 
 

@@ -59,10 +59,13 @@ def load_encoder(name: str) -> Encode:
             f" model by its hub name, a local folder, or {PACKAGED[0]}, which needs no network"
         ) from None
 
-    return lambda texts: model.encode(
-        list(texts),
-        batch_size=BATCH,
-        normalize_embeddings=True,
-        convert_to_numpy=True,
-        show_progress_bar=False,
-    ).astype("float32")
+    def encode(texts: Sequence[str]) -> "np.ndarray":
+        return model.encode(
+            list(texts),
+            batch_size=BATCH,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        ).astype("float32")
+
+    return encode

@@ -115,11 +115,11 @@ def import_completions(kind: str, path: Path, out: Path) -> JsonObject:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    return sorted(
-        (file for file in path.iterdir() if suffix_of(file) in ROWS),
-        # by training step
-        key=lambda file: (int("".join(filter(str.isdigit, file.stem)) or 0), file.name),
-    )
+
+    def step(file: Path) -> tuple[int, str]:
+        return int("".join(filter(str.isdigit, file.stem)) or 0), file.name
+
+    return sorted((file for file in path.iterdir() if suffix_of(file) in ROWS), key=step)
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> tuple[list[str], list[str]]:

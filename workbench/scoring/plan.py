@@ -87,7 +87,8 @@ class Plan:
 
         The next run scores the input row again.
         """
-        return replace(item, feedback=rescore(replace(item.feedback, error=failure), self.rewards))
+        feedback = replace(item.feedback, error=failure)
+        return replace(item, feedback=rescore(feedback, self.rewards))
 
 
 def configs_of(options: Options) -> dict[str, MethodConfig]:
@@ -237,9 +238,12 @@ def _with_unique_ids(search: Search, known: dict[str, str]) -> Search:
         digest = passage_id(hit.title, hit.text)
         return replace(hit, id=f"{hit.id}-{digest}" if hit.id else digest)
 
-    return lambda queries, k, titles=None: [
-        list(map(unique, hits)) for hits in search(queries, k, titles=titles)
-    ]
+    def run(
+        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
+        return [list(map(unique, hits)) for hits in search(queries, k, titles=titles)]
+
+    return run
 
 
 def tokenizer(name: str | None) -> Tokenize | None:

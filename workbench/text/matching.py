@@ -139,8 +139,7 @@ def probability(
     """
     answer = answer.replace(MENTION, " ")
     if "[" not in "".join(gold):  # as in an interval
-        # citation marks become spaces, but not "1889 [1890]", which may be two guesses
-        bare = _CITED.sub(lambda mark: mark[0] if _NUMBER.match(mark[0]) else " ", answer)
+        bare = _uncited(answer)
         answer = bare if any(map(str.isalnum, bare)) else answer
     answer = _plain(answer)
     if not gold or declines(answer):
@@ -175,6 +174,11 @@ def retracted(text: str, answer: str) -> bool:
         return False
     after = text[tag + len("</answer>") :] if tag > box else text[box:].partition(answer)[2]
     return bool(_RETRACTS.search(after))
+
+
+def _uncited(text: str) -> str:
+    """Replace citation marks by spaces, but not "1889 [1890]", which may be two guesses."""
+    return _CITED.sub(lambda mark: mark[0] if _NUMBER.match(mark[0]) else " ", text)
 
 
 def _plain(text: str) -> str:

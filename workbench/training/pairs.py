@@ -169,8 +169,11 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
 
     def value(sample: Feedback) -> float:
         reward = reward_of(sample, method)
-        assert reward is not None  # `_made` leaves out samples without a reward
+        assert reward is not None  # `unfit` removes samples without a reward
         return reward
+
+    def unfit(sample: Feedback) -> str:
+        return "failed" if reward_of(sample, method) is None else _unlearnable(sample)
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
         # the first of equal samples, so that the pair is reproducible
@@ -180,12 +183,7 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
         pair = Pair(question, _text(best), _text(worst))
         return Picked([("best over worst", pair)], _ids((best, worst)))
 
-    return _made(
-        "best_worst",
-        feedbacks,
-        lambda sample: "failed" if reward_of(sample, method) is None else _unlearnable(sample),
-        pick,
-    )
+    return _made("best_worst", feedbacks, unfit, pick)
 
 
 def by_factuality(feedbacks: Sequence[Feedback], unlearn: float = 0.0) -> Examples:
@@ -246,12 +244,13 @@ def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
 
 
 def _in_form(rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str]) -> Examples:
-    return _made(
-        rule,
-        feedbacks,
-        lambda sample: "failed" if sample.error else _unlearnable(sample) or form(sample),
-        lambda _, samples: Picked([("in form", _example(one)) for one in samples], _ids(samples)),
-    )
+    def unfit(sample: Feedback) -> str:
+        return "failed" if sample.error else _unlearnable(sample) or form(sample)
+
+    def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
+        return Picked([("in form", _example(sample)) for sample in samples], _ids(samples))
+
+    return _made(rule, feedbacks, unfit, pick)
 
 
 def _made(

@@ -85,12 +85,10 @@ def training(
         plain: True if `train` needs TRL's trainer without Unsloth's patches.
     """
 
-    return Stage(
-        name,
-        lambda job: train(config, *inputs(job), job.start, job.out, method=method, seed=job.seed),
-        getattr(config, "steps", None),
-        plain,
-    )
+    def run(job: Job) -> Status:
+        return train(config, *inputs(job), job.start, job.out, method=method, seed=job.seed)
+
+    return Stage(name, run, getattr(config, "steps", None), plain)
 
 
 def order(count: int, length: int, seed: int) -> list[int]:

@@ -54,7 +54,8 @@ class Reader:
         question = replace(question, system=self.system)
 
         def length(*passages: Passage) -> int:
-            return len(prompt_ids(self.policy.tokenizer, [replace(question, passages=passages)])[0])
+            prompt = replace(question, passages=passages)
+            return len(prompt_ids(self.policy.tokenizer, [prompt])[0])
 
         if (tokens := length()) > self.limit:
             raise WorkbenchError(

@@ -63,9 +63,8 @@ def _rows(
             if passages:
                 yield _row(question, passages)
         if number % EVERY == 0:
-            print(
-                f"searched for {start + len(batch)} of {len(questions)} questions", file=sys.stderr
-            )
+            done = start + len(batch)
+            print(f"searched for {done} of {len(questions)} questions", file=sys.stderr)
 
 
 def _row(question: Question, passages: Sequence[Passage]) -> JsonObject:

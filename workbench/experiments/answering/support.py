@@ -10,7 +10,7 @@ A sentence gets the label and the probability of its worst claim. Both are None 
 no claim, or if the judge failed on one of its claims.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -155,10 +155,8 @@ def _sentences(
     spans: Sequence[Span],
     claims: Mapping[Span, Sequence[Claim]],
 ) -> Iterator[Sentence]:
-    response, question = feedback.response, feedback.response.question
-    plan, passages = read_outline(response.text), question.passages
-    # the subjects in the question's title or, without a title, its passages' titles
-    names = question.titles or {page.title.strip() for page in passages} - {""}
+    response, passages = feedback.response, feedback.response.question.passages
+    plan, names = read_outline(response.text), _facets(response)
     for (start, end), (following, _) in pairwise([*spans, (len(response.text), 0)]):
         text, own = response.text[start:end], claims[start, end]
         facts = (feedback.verdict(f"claim:{claim.id}", "fact") for claim in own)
@@ -183,6 +181,12 @@ def _sentences(
             tuple(matching),
             failure.message if failure else None,
         )
+
+
+def _facets(response: Response) -> Collection[str]:
+    """Return the subjects in the question's title or, without a title, its passages' titles."""
+    question = response.question
+    return question.titles or {page.title.strip() for page in question.passages} - {""}
 
 
 def _worst(verdicts: Sequence[Verdict]) -> tuple[str | None, float | None]:

@@ -125,7 +125,8 @@ def _cold_start(run: Run) -> Stage:
     }
 
     def rows(job: Job) -> tuple[list[Example], Card]:
-        return cold_start_rows(config.cold, sampling, run.checks, run.cold_questions(job.seed), job)
+        questions = run.cold_questions(job.seed)
+        return cold_start_rows(config.cold, sampling, run.checks, questions, job)
 
     # the adapter is merged into a full checkpoint, from which the other stages start
     return offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key)

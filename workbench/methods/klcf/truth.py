@@ -164,9 +164,8 @@ def untuned(base: Policy, training: Sequence[Judged], testing: Sequence[Judged])
     """
     seen, rows = balanced(training), balanced(testing)
     values = confidences(base, [*seen, *rows])
-    pairs = [
-        (value, row.segments[0].target) for value, row in zip(values, [*seen, *rows], strict=True)
-    ]
+    targets = [row.segments[0].target for row in [*seen, *rows]]
+    pairs = list(zip(values, targets, strict=True))
     threshold, held_out = best_threshold(pairs[: len(seen)]), pairs[len(seen) :]
     return {
         "threshold": threshold,

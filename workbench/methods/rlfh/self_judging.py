@@ -56,15 +56,10 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
         forms = RELATIONS[stated.relation].checks.get("en")
         return forms[0].format(s=stated.subject, o=stated.object) if forms else None
 
-    return _by_policy(
-        policy,
-        world,
-        ask,
-        lambda _, answer: labels.get(answer.casefold()),
-        "self",
-        system,
-        THOUGHT,
-    )
+    def read(stated: Parsed, answer: str) -> str | None:
+        return labels.get(answer.casefold())
+
+    return _by_policy(policy, world, ask, read, "self", system, THOUGHT)
 
 
 def by_recall(policy: Policy, world: World) -> Verify:
@@ -81,17 +76,14 @@ def by_recall(policy: Policy, world: World) -> Verify:
     """
     parser = parser_of(world)
 
+    def ask(stated: Parsed) -> str | None:
+        return RELATIONS[stated.relation].asks["en"][0].format(s=stated.subject)
+
     def read(stated: Parsed, answer: str) -> str | None:
         value = parser.value(RELATIONS[stated.relation].object, answer)
         return None if value is None else "correct" if value == stated.object else "wrong"
 
-    return _by_policy(
-        policy,
-        world,
-        lambda stated: RELATIONS[stated.relation].asks["en"][0].format(s=stated.subject),
-        read,
-        "recall",
-    )
+    return _by_policy(policy, world, ask, read, "recall")
 
 
 def _by_policy(
@@ -162,5 +154,6 @@ def _by_reply(
     label = None if answer is None else read(stated, answer.strip(" .!"))
     if label is None:
         message = f"the reply to '{question}' does not answer it"
-        return replace(vague, label=None, error=Failure("verify", "unparsed", message, reply.text))
+        error = Failure("verify", "unparsed", message, reply.text)
+        return replace(vague, label=None, error=error)
     return replace(verdict, label=HEDGED[label] if stated.stance == "hedged" else label)

@@ -207,9 +207,8 @@ def out_of_knowledge(probed: Mapping[str, bool | None]) -> Verify:
     def verdict(question: Question) -> Verdict:
         unknown = probed.get(question.id)
         if unknown is not None:
-            return Verdict(
-                "response", "out_of_knowledge", UNKNOWN if unknown else KNOWN, by="probe"
-            )
+            label = UNKNOWN if unknown else KNOWN
+            return Verdict("response", "out_of_knowledge", label, by="probe")
         why = (
             "is undecided: some samples could not be graded, and no sample is correct"
             if question.id in probed
