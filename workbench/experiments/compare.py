@@ -163,7 +163,6 @@ def _of_run(path: Path, summary: JsonMapping) -> Evaluated:
     cost = {**summary.get("cost", {}), "run_seconds": summary["seconds"]}
     config = read_json(path / "config.json") or {}
     settings = flat({key: config[key] for key in config if key not in APART})
-    settings.setdefault("prompts.retrieved", 0)  # 0 is not stored
     kinds = settings.get("prompts.eval_kinds")  # runs with other kinds have other questions
     split = summary["after"]["split"] + (f" ({kinds})" if kinds else "")
     sets = {split: (summary["after"]["greedy"], folder / AFTER)}

@@ -91,6 +91,8 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
         "done", "total": the number of labelled claims, and of all claims.
         "agreement": how well the labels agree with the judge's labels; see `scoring.agree.compare`.
     """
+    from workbench.scoring.agree import compare  # not when the page starts: it takes a moment
+
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
     pairs = [
@@ -99,8 +101,6 @@ def claim_to_label(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
         for claim in row.person
         if claim in row.judge
     ]
-    from workbench.scoring.agree import compare  # not when the page starts: it takes a moment
-
     # bounded, because the list comes from the page
     skipped = {_place(place) for place in list(request.get("passed") or ())[-SKIPPED:]}
     claim: JsonObject | None

@@ -226,14 +226,15 @@ def answers_of(
     Raises:
         WorkbenchError: `text` is empty, or there is no such policy.
     """
+    # not when the page starts: it imports the metrics
+    from workbench.experiments.evaluate import as_in_training
+
     if not text or not text.strip():
         raise WorkbenchError("there is no question: write one, or draw one of the closed world")
     name, tiny = _policy_path(runs, policy), bench("tiny")
     checks = tiny.checks
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
-    from workbench.experiments.evaluate import as_in_training  # it imports the metrics
-
     prompted = as_in_training(replace(tiny, questions=lambda: [question]), name).questions()
     sampling: JsonObject = (
         {"samples": count, "temperature": temperature} if temperature else {"greedy": True}

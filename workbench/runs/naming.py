@@ -19,10 +19,11 @@ APART = ("method", "seed", "threads", "versions")
 def flat(settings: JsonMapping) -> JsonObject:
     """Flatten the content of a config.json: {"config": {"grpo": {"beta": 0}}} → {"grpo.beta": 0}.
 
-    The prefix "config." is left out.
+    The prefix "config." is left out. A run's `retrieved` that is not stored is 0.
     """
     # without "config.", a name is the FIELD in `--set METHOD.FIELD=VALUE`
-    return {name.removeprefix("config."): value for name, value in flattened(settings)}
+    named = {name.removeprefix("config."): value for name, value in flattened(settings)}
+    return {"prompts.retrieved": 0, **named} if "config" in settings else named
 
 
 def differing(configs: Sequence[JsonMapping]) -> list[str]:
