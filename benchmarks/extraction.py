@@ -120,19 +120,19 @@ def rates(rows: Sequence[tuple[str, Counter[str]]], seed: int, resamples: int = 
         len(people), [1 / len(people)] * len(people), size=resamples
     )
     total, drawn = sums.sum(axis=0), weights @ sums
-    told: dict = {
+    output: dict = {
         "facts": int(total[1]),
         "claims": int(total[3]),
         "unreadable": sum(count["unreadable"] for _, count in rows),
     }
     for name, top, bottom in (("recall", 0, 1), ("precision", 2, 3), ("atomic", 4, 3)):
         low, high = np.percentile(drawn[:, top] / drawn[:, bottom], [2.5, 97.5])
-        told[name] = {
+        output[name] = {
             "value": float(total[top] / total[bottom]),
             "low": float(low),
             "high": float(high),
         }
-    return told
+    return output
 
 
 def words(text: str, topic: str) -> Counter[str]:
@@ -174,7 +174,7 @@ def human(folder: Path, extractor: Extract) -> dict:
     """Return precision and recall against human claims, over whole responses, at each threshold."""
     rows = list(labelled(folder))
     found = extractor([response for response, _ in rows])
-    told: dict = {"responses": len(rows)}
+    output: dict = {"responses": len(rows)}
     for threshold in THRESHOLDS:
         total: Counter[str] = Counter()
         for (response, theirs), claims in zip(rows, found, strict=True):
@@ -182,13 +182,13 @@ def human(folder: Path, extractor: Extract) -> dict:
             ours = [words(claim.text, topic) for claim in claims.claims]
             gold = [words(text, topic) for one in theirs for text in one]
             total += Counter(both=matched(ours, gold, threshold), ours=len(ours), theirs=len(gold))
-        told[f"F1 ≥ {threshold}"] = {
+        output[f"F1 ≥ {threshold}"] = {
             "precision": total["both"] / total["ours"],
             "recall": total["both"] / total["theirs"],
             "claims": total["ours"],
             "human_claims": total["theirs"],
         }
-    return told
+    return output
 
 
 def main() -> None:

@@ -170,7 +170,7 @@ class Counting:
         )
         return replies
 
-    def told(self) -> dict[str, int]:
+    def totals(self) -> dict[str, int]:
         asked, said = (
             sum(map(self.count, texts))
             for texts in ([one.text for one in self.seen], self.seen.values())
@@ -193,7 +193,7 @@ def judged(
         task: [prompt.text for prompt in judge.seen if prompt.task == task] for task in tasks
     }
     return (
-        judge.told(),
+        judge.totals(),
         fmean(len(row.claims) for row in rows),
         {
             task: round(sum(map(len, texts)) / sum(map(count, texts)), 2)
@@ -321,15 +321,15 @@ def own_groups(
         [replace(one, question=question) for one in sampled[n * most : (n + 1) * most]]
         for n, question in enumerate(asked)
     ]
-    told = [
+    totals = [
         judged([one for group in groups for one in group[:size]], count)[0]["requests"]
         for size in GROUPS
     ]
     return {
         "people": len(asked),
         "values": GROUPS,
-        "requests": told,
-        "slopes": {"requests": fitted(GROUPS, [told])},
+        "requests": totals,
+        "slopes": {"requests": fitted(GROUPS, [totals])},
     }
 
 
@@ -349,7 +349,7 @@ def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
         asked, claims, characters = judged(written.responses(point), count)
         counts[name] = {**asked, "claims": claims}
     own = own_groups(policy, written.people[:PEOPLE], count, seed)
-    told: dict[str, Any] = {"base": BASE, "sampled": own, "characters_per_token": characters}
+    totals: dict[str, Any] = {"base": BASE, "sampled": own, "characters_per_token": characters}
     for number, seconds in enumerate(
         timed(
             parts(written, policy, State(Actor(trainee), LEARNT, LEARNT.steps, seed)), rounds, seed
@@ -358,7 +358,7 @@ def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
     ):
         yield {
             "rounds": number,
-            **told,
+            **totals,
             "axes": {axis: along(axis, counts, seconds) for axis in AXES},
         }
 

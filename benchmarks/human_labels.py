@@ -91,12 +91,12 @@ CALIBRATED = (  # each claim occurs once and is not in the verifier's training d
 
 def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) -> dict[str, Any]:
     """Measure every part except speed."""
-    told = by_verdicts(folder, verifier, limit, seed)
-    told["errors"] = {}
+    output = by_verdicts(folder, verifier, limit, seed)
+    output["errors"] = {}
     for name, read in spans.SETS.items():
-        told["errors"][name] = spans.measure(read(folder)[:limit], verifier, seed)
-        print(name, json.dumps(told["errors"][name]["claims"]["f1"]), file=sys.stderr)
-    return told | by_rules(folder, limit, seed)
+        output["errors"][name] = spans.measure(read(folder)[:limit], verifier, seed)
+        print(name, json.dumps(output["errors"][name]["claims"]["f1"]), file=sys.stderr)
+    return output | by_rules(folder, limit, seed)
 
 
 def by_verdicts(folder: Path, verifier: Remembered, limit: int | None, seed: int) -> dict[str, Any]:
@@ -106,19 +106,19 @@ def by_verdicts(folder: Path, verifier: Remembered, limit: int | None, seed: int
     dev, *_ = verdicts.measure(
         verdicts.pairs(rows, verdicts.by_premise)[:limit], verifier, tuned, seed
     )
-    told: dict[str, Any] = {"dev": dev, "instructions": robustness(verifier)}
-    told["verdicts"] = {}
+    output: dict[str, Any] = {"dev": dev, "instructions": robustness(verifier)}
+    output["verdicts"] = {}
     supports: list[float] = []
     gold: list[bool] = []
     for name, data in verdicts.SETS.items():
         found, p, right = verdicts.measure(data.read(folder)[:limit], verifier, tuned, seed)
-        told["verdicts"][name] = {"classes": data.classes, "clean": data.clean, **found}
+        output["verdicts"][name] = {"classes": data.classes, "clean": data.clean, **found}
         if name in CALIBRATED:
             supports, gold = supports + p, gold + right
         print(name, json.dumps(found["balanced_accuracy"]), file=sys.stderr)
-    told |= verdict_halves(folder, verifier, limit)
-    told["calibration"] = {"sets": list(CALIBRATED), **verdicts.pooled(supports, gold)}
-    return told
+    output |= verdict_halves(folder, verifier, limit)
+    output["calibration"] = {"sets": list(CALIBRATED), **verdicts.pooled(supports, gold)}
+    return output
 
 
 def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
@@ -297,11 +297,11 @@ def _error_rows(found: Mapping[str, Any]) -> list[Line]:
             "overlap": "word overlap",
             "whole sentences": "sentences",
         }
-        told = "; ".join(f"{title} {cell(one[key]['f1'])}" for title, key in rivals.items())
+        output = "; ".join(f"{title} {cell(one[key]['f1'])}" for title, key in rivals.items())
         both = (cell(one[key]["f1"]) for key in ("claims", "claims, contradicted"))
         ours = " · ".join([*both, cell(one["auroc"])])
         what = "F1 of unsupported · of contradicted claims · AUROC"
-        rows.append((f"characters in error: {name}", one["n"], what, ours, f"F1: {told}"))
+        rows.append((f"characters in error: {name}", one["n"], what, ours, f"F1: {output}"))
     return rows
 
 

@@ -171,15 +171,17 @@ def interactions(page: Any, address: str) -> dict[str, float]:
     times["sort a step of 512 by reward"] = timed(
         page, lambda: order.select_option("highest"), now.format("↓")
     )
-    told = "document.querySelector('#runs-view th.tv-now')?.textContent.startsWith('Disagreement')"
+    ordered = (
+        "document.querySelector('#runs-view th.tv-now')?.textContent.startsWith('Disagreement')"
+    )
     times["sort it by disagreement, the first time"] = timed(
-        page, lambda: order.select_option("disagreement"), told
+        page, lambda: order.select_option("disagreement"), ordered
     )
     times["sort it by reward again"] = timed(
         page, lambda: order.select_option("lowest"), now.format("↑")
     )
     times["sort it by disagreement again"] = timed(
-        page, lambda: order.select_option("disagreement"), told
+        page, lambda: order.select_option("disagreement"), ordered
     )
     return times
 

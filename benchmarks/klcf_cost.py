@@ -150,7 +150,7 @@ class Tally:
         self.cost = sum((row.cost for row in rows), self.cost)
         self.claims += sum(len(row.claims) for row in rows)
 
-    def told(self, answers: int, in_flight: int) -> dict[str, float]:
+    def per_answer(self, answers: int, in_flight: int) -> dict[str, float]:
         """Return the resources per answer.
 
         `delays` is the share of the seconds that the delays alone take with `in_flight` calls at a
@@ -294,12 +294,15 @@ def long_answer(world: World, response: Response, claims: int) -> Response:
 
     Every fifth fact is wrong.
     """
-    told = related(world, response.question.title)[:claims]
+    stated = related(world, response.question.title)[:claims]
     rng = random.Random(response.question.id)
     said = [
-        thought(fact if n % 5 else mistaken(world, fact, rng), "en") for n, fact in enumerate(told)
+        thought(fact if n % 5 else mistaken(world, fact, rng), "en")
+        for n, fact in enumerate(stated)
     ]
-    asked = replace(response.question, title=";".join(dict.fromkeys(fact.subject for fact in told)))
+    asked = replace(
+        response.question, title=";".join(dict.fromkeys(fact.subject for fact in stated))
+    )
     items = world_checklist_items(world, asked)[: Prepare().items]
     return Response(f"{response.id}/long", replace(asked, checklist=items), " ".join(said))
 
@@ -359,7 +362,7 @@ def summary(tallies: Mapping[str, Tally], answers: int, in_flight: int) -> dict[
     bare = sum(ours.seconds) - ours.passes
     return {
         "claims": round(ours.claims / answers, 2),
-        "ways": {name: tally.told(answers, in_flight) for name, tally in tallies.items()},
+        "ways": {name: tally.per_answer(answers, in_flight) for name, tally in tallies.items()},
         "ratios": {name: ratios[name] for name in OTHERS},
         "ratios_without_passes": {
             name: round(sum(tallies[name].seconds) / bare, 3) for name in OTHERS
@@ -403,14 +406,14 @@ def part(
     same_claims(graded)
     graders = make(in_flight)
     measure(graders, [[one] for one in answers] if in_flight == 1 else [answers], rounds)
-    told = summary(
+    stated = summary(
         {way: tally for way, (_, tally) in graders.items()}, len(answers) * rounds, in_flight
     )
     agreed = {way: round(agreement(load_world(), graded[way]), 4) for way in OTHERS}
     return {
         "prompts": len(answers),
         "rounds": rounds,
-        **told,
+        **stated,
         "agreement": agreed,
         "load": os.getloadavg()[0],
     }
@@ -453,8 +456,8 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
 def show(found: Mapping[str, Any]) -> None:
     for name, part in found["parts"].items():
         print(f"{name}: {part['prompts']} prompts × {part['rounds']}, {part['claims']} claims each")
-        for way, told in part["ways"].items():
-            print(f"  {way:10}", "  ".join(f"{key} {value:g}" for key, value in told.items()))
+        for way, stated in part["ways"].items():
+            print(f"  {way:10}", "  ".join(f"{key} {value:g}" for key, value in stated.items()))
         for way, ratio in part["ratios"].items():
             bare = part["ratios_without_passes"][way]
             print(

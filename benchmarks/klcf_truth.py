@@ -109,11 +109,11 @@ def one_run(arm: str, place: Bench, out: Path, seed: int) -> dict[str, Any]:
         "scored": [
             [row.question.id, round(value, 6), row.segments[0].target] for row, value in scored
         ],
-        **told([(value, row) for row, value in scored]),
+        **scores([(value, row) for row, value in scored]),
     }
 
 
-def told(found: Sequence[tuple[float, Judged]]) -> dict[str, Any]:
+def scores(found: Sequence[tuple[float, Judged]]) -> dict[str, Any]:
     pairs = [(value, row.segments[0].target) for value, row in found]
     return {"claims": len(pairs), **calibration(pairs), **accuracy_and_f1(pairs)}
 

@@ -268,10 +268,10 @@ def statements(stored: Mapping[str, Any]) -> list[list[str]]:
     """
     rows = []
     for finding in stored["findings"]:
-        told = [finding["id"], finding["result"], f"{finding['statement']} ({finding['source']})"]
+        output = [finding["id"], finding["result"], f"{finding['statement']} ({finding['source']})"]
         for cell in finding["contrasts"]:
-            rows.append([*told, compared(cell), measured(cell)])
-            told = ["", "", ""]
+            rows.append([*output, compared(cell), measured(cell)])
+            output = ["", "", ""]
     return rows
 
 

@@ -83,7 +83,7 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
     chosen = options("second")  # a new folder, with nothing stored or cached
     began, cpu = time.perf_counter(), time.process_time()
     summary = score_file(chosen)
-    told = {
+    output = {
         "first_seconds": round(first, 3),
         "seconds": round(time.perf_counter() - began, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
@@ -92,7 +92,7 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
     print(
         json.dumps(
             {
-                **told,
+                **output,
                 "summary": {
                     name: summary[name] for name in ("rows", "failed", "claims", "cost", "status")
                 },

@@ -160,13 +160,13 @@ def main() -> None:
             )
             for mode in ("greedy", "sampled")
         }
-    told = (
+    output = (
         "share_of_oracle",
         "share_of_oracle_by_seed",
         "ternary_minus_binary",
         "seconds_of_a_run",
     )
-    print(json.dumps({key: results.get(key) for key in told}, indent=1))
+    print(json.dumps({key: results.get(key) for key in output}, indent=1))
     if given.results:
         given.results.parent.mkdir(parents=True, exist_ok=True)
         given.results.write_text(json.dumps(results, indent=1) + "\n")

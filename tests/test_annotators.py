@@ -210,11 +210,11 @@ def ending(prompt: str, replies: dict[str, str]) -> str:
 @pytest.mark.slow
 def test_the_local_verifier_reads_the_subjects_page_and_is_vague_without_one(person: str) -> None:
     verify, facts = by_verifier(load_verifier(), WORLD), WORLD.by[person]
-    told = [
+    output = [
         RELATIONS[name].states["en"][0].format(s=person, o=facts[name].object)
         for name in PERSON_RELATIONS
     ]
-    [checked] = verify([row(*told, title=person)])
+    [checked] = verify([row(*output, title=person)])
     assert sum(verdict.label == "correct" for verdict in checked.verdicts) >= 5
     pages = {page.id for page in WORLD.pages if page.title == person}
     cited = {item["passage"] for verdict in checked.verdicts for item in verdict.evidence}

@@ -159,8 +159,8 @@ def test_a_citation_of_a_missing_passage_is_noted(small: Policy) -> None:
     result = answered(
         small, f"[Structure] parallel [Outline] 1. {FIRST} [9] [Answer] {true} {true[:-1]} [7]. [0]"
     )
-    told = [(one.cited, one.passages, one.label) for one in result.sentences]
-    assert told == [((9,), (), "correct"), ((7, 0), (), "correct")]
+    output = [(one.cited, one.passages, one.label) for one in result.sentences]
+    assert output == [((9,), (), "correct"), ((7, 0), (), "correct")]
     assert result.notes == ("[0], [7], [9] is cited, but the passages are numbered from 1 to 3",)
 
 

@@ -29,10 +29,10 @@ def workbench(*arguments: object, most: int | None = None) -> subprocess.Complet
 
 def check_told(done: subprocess.CompletedProcess[str]) -> None:
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
-    told = [line for line in done.stderr.splitlines() if line.startswith("workbench: ")]
-    assert len(told) == 1
-    assert "the disk is full" in told[0]
-    assert "free some space and run the same command again" in told[0]
+    output = [line for line in done.stderr.splitlines() if line.startswith("workbench: ")]
+    assert len(output) == 1
+    assert "the disk is full" in output[0]
+    assert "free some space and run the same command again" in output[0]
     assert "Traceback" not in done.stderr
 
 
@@ -117,8 +117,8 @@ def test_the_judge_is_not_called_if_replies_cannot_be_cached(tmp_path: Path) -> 
         assert kinds == {"cache"}
         assert server.requests == sum(one.error is None for one in replies) < 200
         asked = server.requests
-        (told,) = {one.error.message for one in replies if one.error}
-        assert str(tmp_path / "c") in told and "free some space" in told
+        (output,) = {one.error.message for one in replies if one.error}
+        assert str(tmp_path / "c") in output and "free some space" in output
         # cached replies are used; no request is sent
         again = judge([*prompts(1), *prompts(3, start=500)])
         assert [one.error is None for one in again] == [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import told
+from tests.engines import measured
 from tests.engines.environment import ROOT, STAMP, parts, pins, torch
 from tests.helpers import read_json, write_json
 
@@ -52,15 +52,15 @@ def test_measurements_are_stored_only_on_request(
     results = tmp_path / "engines.json"
     write_json(results, {"zeta": {"kept": 1}, "unsloth": {"older": 1}})
     (tmp_path / STAMP).write_text("3.5\n")
-    monkeypatch.setattr(told, "RESULTS", results)
-    monkeypatch.setattr(told, "found_of", {})
+    monkeypatch.setattr(measured, "RESULTS", results)
+    monkeypatch.setattr(measured, "found_of", {})
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.delenv("WORKBENCH_TELL", raising=False)
-    told.tell("unsloth", {"seconds": 1})
+    measured.store("unsloth", {"seconds": 1})
     assert read_json(results)["unsloth"] == {"older": 1}
     monkeypatch.setenv("WORKBENCH_TELL", "1")
-    told.tell("unsloth", {"loss": {"a": 0.1}, "seconds": 1})
-    told.tell("unsloth", {"loss": {"b": 0.2}, "seconds": 2})
+    measured.store("unsloth", {"loss": {"a": 0.1}, "seconds": 1})
+    measured.store("unsloth", {"loss": {"b": 0.2}, "seconds": 2})
     found = read_json(results)
     assert list(found) == ["unsloth", "zeta"] and found["zeta"] == {"kept": 1}
     own = found["unsloth"]

@@ -177,7 +177,7 @@ def test_the_failure_limit_is_that_of_the_used_trainer(
 
 def test_an_evaluation_fails_if_its_facts_fail(bench: Bench) -> None:
     """Failed fact verdicts count as failures even with outcomes; missing inputs do not."""
-    told = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
+    output = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
 
     def facts(kind: str) -> Any:
         error = Failure("verify", kind, "the search is away")
@@ -187,7 +187,7 @@ def test_an_evaluation_fails_if_its_facts_fail(bench: Bench) -> None:
 
     def place(kind: str) -> Bench:
         read = Checks(
-            lambda responses: [told for _ in responses],
+            lambda responses: [output for _ in responses],
             {**rule_checks().verify, "fact": facts(kind)},
         )
         return replace(bench, judge=lambda: read)

@@ -156,8 +156,8 @@ def test_a_false_sentence_does_not_count_as_a_repetition() -> None:
     sentence costs and the true one earns.
     """
     false = SHOWN[0].replace(SHOWN[0].split()[-1], "Ginanex.")
-    for told in ((SHOWN[0], false), (false, SHOWN[0])):
-        found = paid(f"{PLAN} [Answer] {' '.join(told)}", "subclaim", 0.5, **ONCE)
+    for output in ((SHOWN[0], false), (false, SHOWN[0])):
+        found = paid(f"{PLAN} [Answer] {' '.join(output)}", "subclaim", 0.5, **ONCE)
         assert found.value == 0.0 and sorted(event.value for event in found.events) == [-0.5, 0.5]
         assert found.parts["repeated"] == 0.0
 

@@ -80,14 +80,14 @@ def test_a_feedback_row_has_the_fields_of_the_page(tmp_path: Path) -> None:
 
 
 def test_labels_and_kinds_are_those_of_the_page() -> None:
-    told = {
+    output = {
         aspect: tuple(ticked(labels))
         for aspects, _, labels in table("labels")
         for aspect in ticked(aspects)
     }
     unlabelled = {("p",), ("error",)}  # fields of aspects without labels
     assert {
-        aspect: () if labels in unlabelled else labels for aspect, labels in told.items()
+        aspect: () if labels in unlabelled else labels for aspect, labels in output.items()
     } == ASPECTS
     [line] = re.findall(r"<!-- kinds: lacking -->\n(.*)\n", PAGE)
     assert ticked(line) == list(LACKING)
@@ -123,15 +123,15 @@ def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
         assert names(name) == {re.sub("^reward/.*", "reward/PART", field) for field in stored}, name
     there = {path.name + "/" * path.is_dir() for path in (tmp_path / "run").iterdir()}
     section = PAGE.partition("## A run's folder")[2].partition("<!--")[0]
-    told = {
+    output = {
         re.sub("/.*", "/", name)
         for line in re.findall(r"^\| (`.*?) \|", section, re.M)
         for name in ticked(line)
     }
     # documented in a separate section
-    assert there - told == {"questions.jsonl", "passages.jsonl"}
+    assert there - output == {"questions.jsonl", "passages.jsonl"}
     # written when the inspector opens a large file
-    assert told - there == {"rollouts.index.parquet"}
+    assert output - there == {"rollouts.index.parquet"}
 
 
 def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     assert names("probe") == read(tmp_path / "probe" / "probe.jsonl")[0].keys()
     assert names("probed") == read_json(tmp_path / "probe" / "summary.json").keys()
     section = PAGE.partition("## A probe's folder")[2].partition("<!--")[0]
-    told = {ticked(line)[0] for line in re.findall(r"^\| (`.*?) \|", section, re.M)}
-    assert {path.name for path in (tmp_path / "probe").iterdir()} - told == {".lock"}
+    output = {ticked(line)[0] for line in re.findall(r"^\| (`.*?) \|", section, re.M)}
+    assert {path.name for path in (tmp_path / "probe").iterdir()} - output == {".lock"}
 
 
 def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:

@@ -68,10 +68,12 @@ def test_transformers_loads_the_base_with_the_quantisation_of_qlora(
 ) -> None:
     from transformers import AutoModelForCausalLM
 
-    told, load = {}, AutoModelForCausalLM.from_pretrained
+    output, load = {}, AutoModelForCausalLM.from_pretrained
 
     def noted(name: str, **options: Any) -> Any:
-        told.update({one: options.pop(one, None) for one in ("quantization_config", "device_map")})
+        output.update(
+            {one: options.pop(one, None) for one in ("quantization_config", "device_map")}
+        )
         return load(name, **options)
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", noted)
@@ -79,11 +81,11 @@ def test_transformers_loads_the_base_with_the_quantisation_of_qlora(
     assert trainee.four_bits is wanted and all(
         w.dtype == torch.float32 for w in trainee.model.parameters() if w.requires_grad
     )
-    assert told["device_map"] == ("cpu" if wanted else None)
+    assert output["device_map"] == ("cpu" if wanted else None)
     if not wanted:
-        assert told["quantization_config"] is None
+        assert output["quantization_config"] is None
         return
-    how = told["quantization_config"]
+    how = output["quantization_config"]
     assert (how.load_in_4bit, how.load_in_8bit, how.bnb_4bit_quant_type) == (True, False, "nf4")
     assert how.bnb_4bit_use_double_quant is True and how.bnb_4bit_compute_dtype is torch.bfloat16
 
@@ -91,12 +93,12 @@ def test_transformers_loads_the_base_with_the_quantisation_of_qlora(
 def test_unsloth_loads_the_named_model_in_4_bits(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: dict[str, Any] = {}
+    output: dict[str, Any] = {}
 
     class FastLanguageModel:
         @staticmethod
         def from_pretrained(model_name: str, **options: Any) -> Any:
-            told.update(options)
+            output.update(options)
             return object(), SimpleNamespace()
 
         @staticmethod
@@ -107,7 +109,7 @@ def test_unsloth_loads_the_named_model_in_4_bits(
     stand_in.FastLanguageModel = FastLanguageModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "unsloth", stand_in)
     assert _load_unsloth(policy, LoRA(4, 8, load_in_4bit=True), 0, 64).four_bits
-    assert told["load_in_4bit"] and told["use_exact_model_name"]
+    assert output["load_in_4bit"] and output["use_exact_model_name"]
 
 
 def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_path: Path) -> None:

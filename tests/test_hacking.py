@@ -97,13 +97,13 @@ def test_a_true_biography_of_another_person_earns_less_than_a_refusal() -> None:
     found, checks = cases(world, 3), world_checks(world)
     which, honest, attacks = SITUATIONS[BLANK]
     run = grade([checks.verify["fact"]], reward_fns(method_configs(["rlfh"])), checks.extract)
-    told = run(responses(found, which, attacks[ELSEWHERE[1]]))
-    answer = [row for row in rows_of(told, sections=("answer",)) if row.labels]
+    output = run(responses(found, which, attacks[ELSEWHERE[1]]))
+    answer = [row for row in rows_of(output, sections=("answer",)) if row.labels]
     assert len(answer) == 3
     for row in answer:
         assert {*row.labels} == {"correct"} and {*row.off_subject} == {True}
         assert row.supported_on_subject == 0
-    assert all((row.rewards["rlfh"].value or 0.0) < 0 for row in told)
+    assert all((row.rewards["rlfh"].value or 0.0) < 0 for row in output)
     refusals = run(responses(found, which, honest))
     assert {row.rewards["rlfh"].value for row in refusals} == {0.0}
 

@@ -40,7 +40,7 @@ def store(folder: Path, *steps: Sequence[Feedback]) -> Path:
 def test_repetition_splitting_and_off_subject_claims(case: Case, tmp_path: Path) -> None:
     first, second = case.facts[:2]
     wrong = say(first, case.wrong[first.relation])
-    told = store(
+    output = store(
         tmp_path,
         judged(
             case.biography,
@@ -60,7 +60,7 @@ def test_repetition_splitting_and_off_subject_claims(case: Case, tmp_path: Path)
         judged(case.biography, 3, [all_of(case.facts)]),
         judged(case.biography, 4, [IDK]),
     )
-    one, two, three, four = hacks(told)
+    one, two, three, four = hacks(output)
     assert one == {
         "step": 1,
         "n": 3,

@@ -177,18 +177,18 @@ def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
     (sly / name).rename(tmp_path / "kept")
     (sly / name).symlink_to(outside / name)
     runs = Runs(root)
-    told = [*runs.names(), *policies(runs)]
+    output = [*runs.names(), *policies(runs)]
     for run in runs.names():
-        told += [
+        output += [
             curve_data(runs, [run]),
             rollouts(runs, run, Query(1, "lowest")),
             before_after(runs, [run]),
         ]
-        told += [json.dumps(runs.described(run, "config.json")), json.dumps(runs.metrics(run))]
+        output += [json.dumps(runs.described(run, "config.json")), json.dumps(runs.metrics(run))]
         opened, error = first_shown(runs, Settings(root), {"run": run, "id": "tarven/1/0"})
-        told += [show(opened), str(error)]
+        output += [show(opened), str(error)]
         assert opened.run == run or (run == "sly" and "outside its folder" in str(error))
-    assert "good" in runs.names() and secret not in "".join(told)
+    assert "good" in runs.names() and secret not in "".join(output)
     assert ("sly" in runs.names()) == (name != "rollouts.jsonl") and ("sly" in policies(runs)) == (
         name not in ("rollouts.jsonl", "policy")
     )
@@ -291,12 +291,12 @@ def test_a_persons_label_replaces_unread_and_useless_verdicts():
         Verdict("claim:2", "subject", "other", by="world"),
     ]
     row = replace(row, verdicts=(*(v for v in row.verdicts if v.target != "claim:2"), *unread))
-    told = [
+    output = [
         v
         for v in relabelled(row, {"2": {"label": "correct", "informativeness": 4}}).verdicts
         if v.target == "claim:2"
     ]
-    assert [(v.aspect, v.label, v.evidence) for v in told] == [("fact", "correct", ())]
+    assert [(v.aspect, v.label, v.evidence) for v in output] == [("fact", "correct", ())]
     assert row.verdicts[-1] in relabelled(row, {"2": {"label": "correct"}}).verdicts
 
 

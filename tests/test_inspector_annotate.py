@@ -24,8 +24,8 @@ from workbench.types import JsonObject
 def asked(runs: Runs, **request: Any) -> JsonObject:
     found = annotator(runs)(request)
     assert "error" not in found, found
-    told: JsonObject = json.loads(found["text"])
-    return told
+    output: JsonObject = json.loads(found["text"])
+    return output
 
 
 def given(runs: Runs, place: list[Any], label: str | None, **request: Any) -> JsonObject:
@@ -34,20 +34,20 @@ def given(runs: Runs, place: list[Any], label: str | None, **request: Any) -> Js
 
 def test_every_claim_is_offered_once(tmp_path: Path) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 3)])
-    runs, told, seen = Runs(tmp_path), asked(Runs(tmp_path), order="recorded"), []
-    assert (told["done"], told["total"], told["agreement"]["n"]) == (
+    runs, output, seen = Runs(tmp_path), asked(Runs(tmp_path), order="recorded"), []
+    assert (output["done"], output["total"], output["agreement"]["n"]) == (
         0,
         8,
         0,
-    ) and "judge" not in json.dumps(told["claim"])
-    while claim := told["claim"]:
+    ) and "judge" not in json.dumps(output["claim"])
+    while claim := output["claim"]:
         seen.append(tuple(claim["place"]))
-        told = asked(runs, order="recorded", given={"place": claim["place"], "label": "correct"})
-        assert told["done"] == len(seen)
+        output = asked(runs, order="recorded", given={"place": claim["place"], "label": "correct"})
+        assert output["done"] == len(seen)
     assert seen == [(f"tarven/1/{sample}", claim) for sample in (0, 3) for claim in range(4)]
     # The judge's labels: correct, correct, wrong, hedged_correct; for the other answer correct,
     # correct, correct, hedged_correct.
-    assert (told["agreement"]["n"], told["agreement"]["accuracy"]) == (8, 0.625)
+    assert (output["agreement"]["n"], output["agreement"]["accuracy"]) == (8, 0.625)
     rows = list(iter_feedback(tmp_path / "annotations" / "run"))
     assert [row.response.id for row in rows] == ["tarven/1/0", "tarven/1/3"] and all(
         len(row.verdicts) == 4 for row in rows

@@ -77,16 +77,16 @@ def test_the_page_is_served_under_its_own_host_names(address: str, calls: dict[s
         # no run of the folder is evaluated, so none can be compared
         assert found == {**dict.fromkeys(ROUTES, 200), "/none": 404, "/compare": 400}
         for path, body in calls.items():
-            status, _, told = ask(address, "POST", path, body, host=host, origin=f"http://{host}")
-            assert status == 200 and (ROW if path == STORED else "error") in told.decode()
+            status, _, output = ask(address, "POST", path, body, host=host, origin=f"http://{host}")
+            assert status == 200 and (ROW if path == STORED else "error") in output.decode()
 
 
 def test_files_and_bodies_of_unknown_size_are_refused(
     address: str, calls: dict[str, bytes]
 ) -> None:
     for path in ("/gradio_api/file=", "/gradio_api/./file=", "/GRADIO_API/file=", "/file="):
-        status, _, told = ask(address, "GET", f"{path}/etc/hostname")
-        assert status == 404 and b"the inspector has no such page" in told
+        status, _, output = ask(address, "GET", f"{path}/etc/hostname")
+        assert status == 404 and b"the inspector has no such page" in output
     origin = {"origin": address.rstrip("/"), "transfer_encoding": "chunked"}
     for path, body in calls.items():
         chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)

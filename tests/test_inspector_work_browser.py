@@ -106,12 +106,12 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
     page.goto(f"{address}?run=work&id=tarven/1/0")  # after a reload, with the judge's verdict
     page.wait_for_selector("#inspect-view .tv-person")
     assert page.locator("#inspect-view .tv-person").count() == 1
-    told = (
+    output = (
         page.locator("#inspect-view tr[data-claim]", has=page.locator(".tv-person"))
         .locator(".tv-label")
         .inner_text()
     )
-    assert "a person:" in told and "wrong" in told and "disagrees" in told
+    assert "a person:" in output and "wrong" in output and "disagrees" in output
     page.screenshot(path=shots / "person.png", full_page=True)
 
 
@@ -120,9 +120,9 @@ def test_the_keys_of_an_open_answer(page, address, root):
     page.goto(f"{address}?run=keyed&id=tarven/1/0")
     facts = "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('{0}')"
     page.wait_for_function(facts.format("tarven/1/0"))
-    told = page.locator("#inspect-view .wb-key-list")
-    assert told.is_visible() and {*"n p m v 1 5 u".split()} <= set(
-        told.locator("kbd").all_inner_texts()
+    output = page.locator("#inspect-view .wb-key-list")
+    assert output.is_visible() and {*"n p m v 1 5 u".split()} <= set(
+        output.locator("kbd").all_inner_texts()
     )
     page.keyboard.press("n")
     page.wait_for_function(facts.format("tarven/1/1"))

@@ -177,13 +177,13 @@ def test_a_key_given_instead_of_its_variable_is_not_shown(
     score: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with JudgeServer() as server:
-        code, told = score("--judge", server.url, "--api-key-env", KEY)
-        assert code == 2 and KEY not in told and "--api-key-env" in told and not server.requests
+        code, output = score("--judge", server.url, "--api-key-env", KEY)
+        assert code == 2 and KEY not in output and "--api-key-env" in output and not server.requests
     monkeypatch.setenv(VARIABLE, KEY)
-    code, told = score("--judge", "http://gpu-node:8000")
-    assert code == 2 and KEY not in told and VARIABLE in told
-    code, told = score("--judge", "ada:pa55-w0rd@127.0.0.1:8000")
-    assert code == 2 and PASSWORD not in told and "http://" in told
+    code, output = score("--judge", "http://gpu-node:8000")
+    assert code == 2 and KEY not in output and VARIABLE in output
+    code, output = score("--judge", "ada:pa55-w0rd@127.0.0.1:8000")
+    assert code == 2 and PASSWORD not in output and "http://" in output
 
 
 @pytest.mark.parametrize("status", [200, 308, 401])
@@ -197,9 +197,9 @@ def test_no_file_and_no_message_contains_a_password(score: Any, status: int) -> 
         return by_checksum(task, found) if status == 200 else refusal
 
     with JudgeServer(reply=reply) as server:
-        code, told = score("--judge", server.url.replace("//", f"//ada:{PASSWORD}@"))
+        code, output = score("--judge", server.url.replace("//", f"//ada:{PASSWORD}@"))
     assert code == (0 if status == 200 else 3)
-    assert not any(secret in told for secret in (PASSWORD, token, KEY))
+    assert not any(secret in output for secret in (PASSWORD, token, KEY))
 
 
 def test_tls_to_a_server_without_tls_is_an_error_without_retries() -> None:

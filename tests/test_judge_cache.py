@@ -183,8 +183,8 @@ def test_a_full_disk_is_reported_and_no_stored_reply_is_lost(tmp_path: Path) -> 
     cache = Cache(tmp_path / "c")
     cache._connection().execute("PRAGMA max_page_count=4")
     keys = [bytes([number]) for number in range(20)]
-    told = [cache.put(key, "m", "verify", "x" * 2000) for key in keys]
-    assert 0 < len(cache.get(keys)) == told.count(None) < 20 and "full" in str(told[-1])
+    output = [cache.put(key, "m", "verify", "x" * 2000) for key in keys]
+    assert 0 < len(cache.get(keys)) == output.count(None) < 20 and "full" in str(output[-1])
 
 
 def foreign(file: Path) -> None:

@@ -22,7 +22,7 @@ TEXT = f"[Structure] comparison\n[Outline]\n1. Bo's city [2]\n2. Ada's [1]\n[Ans
 
 
 def scripted(plan: Any = PLAN, answer: Any = {"answer": REPLY}) -> ScriptedJudge:  # noqa: B006
-    return ScriptedJudge(lambda task, told: plan if task == "outline" else answer)
+    return ScriptedJudge(lambda task, output: plan if task == "outline" else answer)
 
 
 def test_an_outline_is_requested_and_then_its_answer() -> None:

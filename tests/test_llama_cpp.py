@@ -38,14 +38,14 @@ class Server:
     def __init__(self, settings):
         if b"broken" in open(settings.model.path, "rb").read():
             raise RuntimeError("failed to load the model")
-        told = {
+        described = {
             "path": settings.model.path, "names": sorted(settings.model_alias), "ui": settings.ui,
             "cors": settings.cors_origins, "context": settings.n_ctx // settings.n_parallel,
         }
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                body = json.dumps(told).encode()
+                body = json.dumps(described).encode()
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(body)

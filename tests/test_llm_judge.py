@@ -116,13 +116,13 @@ def test_a_password_in_the_url_is_never_shown_or_stored(place: Bench, tmp_path: 
     judged = place.with_judge(llm_judge(url, "m"))
     with raises_error("gives no verdict") as refused:
         run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1)
-    told = (
+    output = (
         refused.value,
         judged,
         Entry("truthrl", judge=url),
         identity_of(TRUTHRL, SMALL, judged, seed=1),
     )
-    assert "pa55" not in " ".join(map(repr, told))
+    assert "pa55" not in " ".join(map(repr, output))
 
 
 def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
@@ -178,11 +178,11 @@ def test_a_judge_without_verdicts_is_refused_and_leaves_no_folder(
     place: Bench, tmp_path: Path
 ) -> None:
     with JudgeServer(reply=lambda task, found: "Yes.") as server:
-        for url, told in (
+        for url, output in (
             (NOWHERE, "no connection to"),
             (server.url, "not a JSON object|not JSON"),
         ):
-            with raises_error(f"gives no verdict .*({told}).*: start its server"):
+            with raises_error(f"gives no verdict .*({output}).*: start its server"):
                 run_experiment(
                     TRUTHRL, SMALL, place.with_judge(LLMJudge(url, "m")), tmp_path / "run", seed=1
                 )

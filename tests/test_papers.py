@@ -45,8 +45,8 @@ def test_a_judges_hours_by_hand() -> None:
     weights = shape.matrices + 128_256 * 8192
     each = 2 * weights + 2 * 80 * 1024 * shape.queries
     seconds = 1_024_000 * each / (0.3 * 989e12)
-    told = judge_hours({"requests": 1000, "tokens_in": 1_000_000, "tokens_out": 24_000})
-    assert GPUS[papers.JUDGE_GPU]["flops"] == 989e12 and told == round(seconds / 3600, 2)
+    output = judge_hours({"requests": 1000, "tokens_in": 1_000_000, "tokens_out": 24_000})
+    assert GPUS[papers.JUDGE_GPU]["flops"] == 989e12 and output == round(seconds / 3600, 2)
     assert judge_hours({"requests": 0, "tokens_in": 0, "tokens_out": 0}) == 0
 
 

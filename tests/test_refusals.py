@@ -81,10 +81,10 @@ def test_a_typo_is_reported_before_heavy_imports(place: Path) -> None:
     (place / "latin.jsonl").write_bytes('{"question": "Zoé?", "response": "x"}\n'.encode("latin-1"))
     env = {"PYTHONPATH": str(ROOT)}
     done = run_python("-c", TOLD % (HEAVY,), input=json.dumps([*TYPOS]), cwd=place, env=env)
-    told = done.stderr.split("\n\n")
-    assert len(told) == len(TYPOS) + 1, done.stderr
+    output = done.stderr.split("\n\n")
+    assert len(output) == len(TYPOS) + 1, done.stderr
     for (command, remedy), line, message in zip(
-        TYPOS.items(), done.stdout.splitlines(), told, strict=False
+        TYPOS.items(), done.stdout.splitlines(), output, strict=False
     ):
         assert json.loads(line) == [2, []], (command, line, message)
         assert remedy in f"{message}\n" and message.count("\n") == 0, (command, message)

@@ -45,7 +45,9 @@ least = 0.03
 """
 
 
-def told(question: str, true: int, wrong: int = 0, off: int = 0, tier: str = "known") -> Answered:
+def answer_with(
+    question: str, true: int, wrong: int = 0, off: int = 0, tier: str = "known"
+) -> Answered:
     labels = ("correct",) * (true + off) + ("wrong",) * wrong
     about = (False,) * true + (True,) * off + (False,) * wrong
     state = "scored" if labels else "abstained"
@@ -55,7 +57,7 @@ def told(question: str, true: int, wrong: int = 0, off: int = 0, tier: str = "kn
 
 
 def many(true: int, wrong: int = 0) -> list[Answered]:
-    return [told(str(number), true, wrong) for number in range(30)]
+    return [answer_with(str(number), true, wrong) for number in range(30)]
 
 
 def arms(after: list[list[Answered]], before: list[Answered]) -> Any:
@@ -66,8 +68,15 @@ def test_a_contrast_by_hand() -> None:
     """factscore: (1 + 2/4) / 2 − (1/2 + 1/4) / 2 = .375; a refusal has no score, so its question is
     left out on both sides.
     """
-    before = [told("a", 1, 1), told("b", 1, 3), told("c", 0, 2, tier="unknown")]
-    answers = arms([[told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]], before)
+    before = [
+        answer_with("a", 1, 1),
+        answer_with("b", 1, 3),
+        answer_with("c", 0, 2, tier="unknown"),
+    ]
+    answers = arms(
+        [[answer_with("a", 3), answer_with("b", 2, 1, off=1), answer_with("c", 0, tier="unknown")]],
+        before,
+    )
     found = effect(Contrast("factscore_on_subject", "ppo"), answers)
     assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
     # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start answers the third wrongly
@@ -254,14 +263,14 @@ def test_findings_are_read_from_a_file_and_errors_are_named(tmp_path: Path) -> N
 )
 def test_arms_of_our_findings_are_listed(name: str) -> None:
     folder = ROOT / "benchmarks" / "findings"
-    told = tomllib.loads((folder / f"{name}.toml").read_text())
+    study = tomllib.loads((folder / f"{name}.toml").read_text())
     arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {
         START,
-        *told.get("stage", {}),
+        *study.get("stage", {}),
     }
-    asked = {set: {*one.get("arms", arms), START} for set, one in told["asked"].items()}
+    asked = {set: {*one.get("arms", arms), START} for set, one in study["asked"].items()}
     assert all(arms >= one for one in asked.values())
-    for arm, baseline in told.get("inference", {}).items():
+    for arm, baseline in study.get("inference", {}).items():
         for name_of_set in baseline["asked"]:
             asked[name_of_set].add(arm)
     contrasts = [c for finding in load_findings(folder / f"{name}.toml") for c in finding.contrasts]

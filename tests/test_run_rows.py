@@ -315,8 +315,8 @@ def test_a_stored_index_is_loaded_in_the_background(large: Path) -> None:
     (large.parent / "metrics.jsonl").unlink()
     with stored._rows._file_lock(large):
         before = stamp(runs, [])
-        [told] = run_list(runs)
-        assert told["last"] is None and "broken" not in told
+        [output] = run_list(runs)
+        assert output["last"] is None and "broken" not in output
     for thread, _ in list(stored._readers.values()):
         thread.join()
     assert stamp(runs, []) != before and run_list(runs)[0]["last"] is not None

@@ -183,9 +183,9 @@ def test_rows_that_are_too_long_are_named_and_left_out(
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
     tuned([*long, *GOOD], policy, tmp_path / "run", steps=1)
-    told = capsys.readouterr().err
-    assert "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
-    assert "and 2 more" in told
+    output = capsys.readouterr().err
+    assert "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in output
+    assert "and 2 more" in output
     data = read_json(tmp_path / "run" / "data.json")
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
     with raises_error(r"7 of 7 rows are longer .*raise max_length"):

@@ -71,9 +71,9 @@ def test_the_encoder_equals_the_chat_template(tokenizer):
         templated = tokenizer.apply_chat_template(
             messages, return_dict=True, return_assistant_tokens_mask=True
         )
-        told = encoder.example(Example("Where?", reply, "Think first, then answer."))
-        assert told.ids == templated["input_ids"]
-        assert [label != -100 for label in told.labels] == [
+        output = encoder.example(Example("Where?", reply, "Think first, then answer."))
+        assert output.ids == templated["input_ids"]
+        assert [label != -100 for label in output.labels] == [
             bool(mask) for mask in templated["assistant_masks"]
         ]
 
@@ -143,10 +143,10 @@ def test_examples_of_skills_are_about_people_outside_the_world(held_out):
     writer = SkillWriter(world.ephemeral(held_out), 0)
     for kind in [kind for kind in BETWEEN if kind not in DRILLS for _ in range(200)]:
         example = writer.draw(kind)
-        told = " ".join((example.prompt, example.reply, *itertools.chain(*example.more)))
+        output = " ".join((example.prompt, example.reply, *itertools.chain(*example.more)))
         named = {
             f"{a} {b}"
-            for a, b in itertools.pairwise(re.findall(r"\w+", told))
+            for a, b in itertools.pairwise(re.findall(r"\w+", output))
             if a in first and b in last
         }
         assert named.isdisjoint(world.entities) and named

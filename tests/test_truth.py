@@ -119,9 +119,9 @@ def test_a_bases_confidence_is_the_claims_mean_probability(base: Policy) -> None
     assert found[0] == pytest.approx(float(torch.tensor(own).mean().exp()), rel=1e-4) and all(
         0 < value < 1 for value in found
     )
-    told = untuned(base, rows, rows)
-    assert told["accuracy"] is not None
-    assert 0 <= told["auc"] <= 1
+    output = untuned(base, rows, rows)
+    assert output["accuracy"] is not None
+    assert 0 <= output["auc"] <= 1
     assert untuned(base, rows, [])["accuracy"] is None
 
 

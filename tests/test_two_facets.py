@@ -71,8 +71,8 @@ def test_passages_are_excerpts_of_pages_of_both_people() -> None:
 def test_the_passages_state_the_facts_of_the_question() -> None:
     for question in WORLD.two_facets[::10]:
         people = question.title.split(";")
-        told = read_statements(WORLD_PARSER, question.passages)
-        objects = {(s, r): newest(sources) for (s, r), sources in told.items()}
+        output = read_statements(WORLD_PARSER, question.passages)
+        objects = {(s, r): newest(sources) for (s, r), sources in output.items()}
         facts = [fact for fact in WORLD.facts if fact.id in question.meta["fact_ids"]]
         assert facts and all(
             objects[fact.subject, fact.relation] == {fact.object} for fact in facts
@@ -106,13 +106,13 @@ def test_a_former_edition_is_corrected_by_the_current_one() -> None:
 def test_a_claim_absent_from_the_passages_is_vague_even_if_true() -> None:
     question = bench("tiny").questions("test", [TWO_FACETS])[0]
     person = question.title.split(";")[0]
-    told = {
+    output = {
         relation
         for subject, relation in read_statements(WORLD_PARSER, question.passages)
         if subject == person
     }
-    untold = next(fact for fact in WORLD.by[person].values() if fact.relation not in told)
-    shown = next(fact for fact in WORLD.by[person].values() if fact.relation in told)
+    untold = next(fact for fact in WORLD.by[person].values() if fact.relation not in output)
+    shown = next(fact for fact in WORLD.by[person].values() if fact.relation in output)
     said = [
         RELATIONS[fact.relation].states["en"][0].format(s=person, o=fact.object)
         for fact in (untold, shown)

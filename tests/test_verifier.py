@@ -339,8 +339,8 @@ def test_missing_passages_are_a_failure_and_search_is_called_once(verifier: Veri
     row = ("It opened in 1931.", CLAIMS[:2], ())
     for passages in ((Passage("blank", "Orrin Bridge", " \n"),), ()):
         found = verdicts(verifier, *row[:2], passages)
-        told = [(v.label, v.p, v.error.stage if v.error else None) for v in found]
-        assert told == [(None, None, "retrieve")] * 2
+        output = [(v.label, v.p, v.error.stage if v.error else None) for v in found]
+        assert output == [(None, None, "retrieve")] * 2
     asked: list[Any] = []
 
     def search(queries: Any, k: int, titles: Any = None) -> list[list[Passage]]:

@@ -48,10 +48,10 @@ def found(text: str, *statements: str, question: Question = QUESTION) -> tuple[R
     return response(text, question), Claims(tuple(spans), claims)
 
 
-def truth(task: str, told: Mapping[str, list[str]]) -> Any:
+def truth(task: str, output: Mapping[str, list[str]]) -> Any:
     if task == "inform":
-        return {"ratings": [5 - number for number in range(len(told["claim"]))]}
-    [claim] = told["claim"]
+        return {"ratings": [5 - number for number in range(len(output["claim"]))]}
+    [claim] = output["claim"]
     return {
         "label": "vague"
         if "some" in claim
@@ -171,8 +171,8 @@ def test_without_passages_or_with_a_broken_search_a_claim_fails_without_a_call()
 
 def test_claims_judged_during_extraction_are_not_judged_again() -> None:
     judge = ScriptedJudge(truth)
-    told = (Verdict("claim:0", "fact", "vague", informativeness=1),)
-    row = response("x y"), Claims(((0, 3),), (Claim(7, "Paris"), Claim(0, "painter")), told)
+    output = (Verdict("claim:0", "fact", "vague", informativeness=1),)
+    row = response("x y"), Claims(((0, 3),), (Claim(7, "Paris"), Claim(0, "painter")), output)
     [checked] = one(facts(judge), row)
     assert [verdict.target for verdict in checked.verdicts] == ["claim:7"]
     assert [prompt.task for prompt in judge.batches[0]] == ["verify", "inform"]
@@ -187,8 +187,8 @@ def test_an_unreadable_reply_fails_only_its_claim() -> None:
         "poet": down,
     }
 
-    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
-        return {"ratings": [1, 2, 3, 4]} if task == "inform" else replies[told["claim"][0]]
+    def answer(task: str, output: Mapping[str, list[str]]) -> Any:
+        return {"ratings": [1, 2, 3, 4]} if task == "inform" else replies[output["claim"][0]]
 
     [checked] = one(facts(ScriptedJudge(answer)), found("A. B. C. D", *replies))
     assert labels(checked, "fact") == [None, None, "wrong", None]
@@ -198,8 +198,8 @@ def test_an_unreadable_reply_fails_only_its_claim() -> None:
 
 
 def test_a_wrong_number_of_ratings_is_a_failure_but_keeps_the_labels() -> None:
-    def answer(task: str, told: Mapping[str, list[str]]) -> Any:
-        return {"ratings": [5]} if task == "inform" else truth(task, told)
+    def answer(task: str, output: Mapping[str, list[str]]) -> Any:
+        return {"ratings": [5]} if task == "inform" else truth(task, output)
 
     [checked] = one(facts(ScriptedJudge(answer)), found("A. B", "Paris", "painter"))
     assert labels(checked, "fact") == ["correct", "correct"]
@@ -222,8 +222,8 @@ def check_outcomes(verify: Verify, name: str, *more: tuple[Response, Claims]) ->
 
 def test_outcome_asks_the_judge_only_about_answers() -> None:
     judge = ScriptedJudge(
-        lambda task, told: {
-            "label": "correct" if told["response"] == told["answer"] else "incorrect"
+        lambda task, output: {
+            "label": "correct" if output["response"] == output["answer"] else "incorrect"
         }
     )
     ungold_row = response("Paris", QUESTION), Claims()
@@ -235,7 +235,7 @@ def test_outcome_asks_the_judge_only_about_answers() -> None:
 
 
 def test_a_judge_is_asked_only_where_the_rules_are_in_doubt() -> None:
-    judge = ScriptedJudge(lambda task, told: {"label": "correct"})
+    judge = ScriptedJudge(lambda task, output: {"label": "correct"})
     for row in check_outcomes(judged_outcome(judge, in_doubt=True), "doubted_outcomes"):
         assert row.cost.calls == int(row.verdicts[0].by == "scripted")
 
@@ -247,9 +247,9 @@ LISTED = Question(
 )
 
 
-def by_item(task: str, told: Mapping[str, list[str]]) -> Any:
-    said = told["response"][0]
-    words = [item.rstrip(".").split()[-1] for item in told["item"]]
+def by_item(task: str, output: Mapping[str, list[str]]) -> Any:
+    said = output["response"][0]
+    words = [item.rstrip(".").split()[-1] for item in output["item"]]
     return {"labels": ["consistent" if word in said else "missing" for word in words]}
 
 
@@ -270,7 +270,7 @@ def test_checklist_compares_its_items_only_with_the_answer() -> None:
 
 
 def test_a_checklist_reply_of_the_wrong_length_fails_every_item() -> None:
-    judge = ScriptedJudge(lambda task, told: {"labels": ["consistent"]})
+    judge = ScriptedJudge(lambda task, output: {"labels": ["consistent"]})
     [checked] = one(checklist(judge), (response("x", LISTED), Claims()))
     errors = [verdict.error for verdict in checked.verdicts]
     assert labels(checked, "checklist") == [None] * 3
@@ -293,7 +293,7 @@ def test_claims_are_compared_with_the_whole_checklist() -> None:
 
 
 def test_the_prompt_on_reasoning_has_only_the_reasoning() -> None:
-    judge = ScriptedJudge(lambda task, told: {"label": "good"})
+    judge = ScriptedJudge(lambda task, output: {"label": "good"})
     text = "<think>Since A is the seat of government, B follows.</think><answer>Bologna</answer>"
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
     assert checked.verdicts == (Verdict("reasoning", "reasoning", "good", by="scripted"),)
@@ -306,7 +306,7 @@ def test_the_prompt_on_reasoning_has_only_the_reasoning() -> None:
 
 @pytest.mark.parametrize(("text", "asked"), examples("reasoning"))
 def test_which_reasoning_is_sent_to_the_judge(text: str, asked: bool) -> None:
-    judge = ScriptedJudge(lambda task, told: {"label": "good"})
+    judge = ScriptedJudge(lambda task, output: {"label": "good"})
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
     assert checked.verdicts[0].label == ("good" if asked else "poor")
     assert checked.verdicts[0].by == ("scripted" if asked else "rule")

@@ -64,15 +64,15 @@ def test_five_labels_with_the_importance_as_informativeness(
         "vague",
     ]
     assert [verdict.p for verdict in checked.verdicts] == [1.0, 0.0, 1.0, None]
-    told = [world.by[biography.title][relation] for relation in relations]
+    output = [world.by[biography.title][relation] for relation in relations]
     assert [item["fact"] for verdict in checked.verdicts for item in verdict.evidence] == [
-        fact.id for fact in told
+        fact.id for fact in output
     ]
     # the true fact, even if the claim is wrong
-    for fact, verdict in zip(told, checked.verdicts, strict=True):
+    for fact, verdict in zip(output, checked.verdicts, strict=True):
         assert fact.object in verdict.evidence[0]["text"]
         assert biography.title in verdict.evidence[0]["text"]
-    importance = [fact.importance for fact in told]
+    importance = [fact.importance for fact in output]
     assert [verdict.informativeness for verdict in checked.verdicts] == importance
     assert [verdict.target for verdict in checked.verdicts] == [
         f"claim:{claim.id}" for claim in checked.claims
@@ -269,7 +269,7 @@ def test_reasoning_is_good_with_a_true_claim_on_subject_and_no_wrong_claim(
     other_person = next(
         q.title for q in world.questions("test", ["biography"]) if q.title != biography.title
     )
-    told = {
+    output = {
         "true": true,
         "false": false,
         "vague": vague,
@@ -277,7 +277,7 @@ def test_reasoning_is_good_with_a_true_claim_on_subject_and_no_wrong_claim(
         "unreadable": "Glorbs zibble the mumps",
         "beside": f"{other_person} is a {world.by[other_person]['profession'].object}",
     }
-    thought = thought.format(**{name: f"{sentence}." for name, sentence in told.items()})
+    thought = thought.format(**{name: f"{sentence}." for name, sentence in output.items()})
 
     for answer in (f"{false}.", "I don't know."):
         text = f"<think>{thought}</think><answer>{answer}</answer>"

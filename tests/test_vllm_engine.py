@@ -221,12 +221,12 @@ def test_colocated_training_uses_one_process_without_unsloth() -> None:
 def test_a_served_judge_is_on_loopback_and_samples_as_requested() -> None:
     on_gpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=None, on_gpu=True)
     on_cpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=4096, on_gpu=False)
-    for told in (on_gpu, on_cpu):
-        pairs = dict(itertools.pairwise(told))
+    for output in (on_gpu, on_cpu):
+        pairs = dict(itertools.pairwise(output))
         wanted = "--host 127.0.0.1 --port 8001 --served-model-name x --generation-config vllm"
         wanted += " --load-format safetensors"
         assert pairs.items() >= dict(zip(*[iter(wanted.split())] * 2, strict=True)).items()
-        assert "--trust-remote-code" not in told
+        assert "--trust-remote-code" not in output
     gpu, cpu = " ".join(on_gpu), " ".join(on_cpu)
     assert "--gpu-memory-utilization 0.4" in gpu and "--max-model-len auto" in gpu
     assert "--dtype float32 --enforce-eager" in cpu and "--max-model-len 4096" in cpu

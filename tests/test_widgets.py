@@ -22,8 +22,8 @@ def test_the_token_view_shows_a_response(monkeypatch):
     # other notebooks do not store the data twice
     assert VIEW not in widget._repr_mimebundle_()[1]
     monkeypatch.setenv(PICTURES, "1")
-    data, told = widget._repr_mimebundle_()
-    assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith(
+    data, output = widget._repr_mimebundle_()
+    assert output[VIEW] == json.loads(widget.data) and data["text/plain"].startswith(
         "TokenView(tarven/0"
     )
     # compared when notebooks are replayed
@@ -31,22 +31,24 @@ def test_the_token_view_shows_a_response(monkeypatch):
 
 
 def test_sliders_recompute_rewards():
-    told, controls, view = what_if(worked_example(), "rlfh").children
+    output, controls, view = what_if(worked_example(), "rlfh").children
     box = {control.description: control for control in controls.children}
-    assert told.value == "rlfh: +1.6551  "
+    assert output.value == "rlfh: +1.6551  "
     box["alpha"].value = 2.0  # 2·(−0.25) + 1.9051
-    assert told.value == "rlfh: +1.4051  rlfh.alpha=2"
+    assert output.value == "rlfh: +1.4051  rlfh.alpha=2"
     assert json.loads(view.data)["methods"]["rlfh"]["value"] == pytest.approx(1.40509, abs=1e-5)
     box["alpha"].value = 1.0
     box["f(wrong)"].value = -1.0  # the wrong claim of weight 1.0 costs one unit less
-    assert told.value == "rlfh: +2.6551  rlfh.f_wrong=-1"
+    assert output.value == "rlfh: +2.6551  rlfh.f_wrong=-1"
 
 
 def test_an_invalid_setting_is_an_error():
-    told, controls, view = what_if(worked_example(), "klcf", fields=("w_check", "w_truth")).children
+    output, controls, view = what_if(
+        worked_example(), "klcf", fields=("w_check", "w_truth")
+    ).children
     before = view.data
     for control in controls.children:
         control.value = 0.0
-    assert "at least one above 0" in told.value
+    assert "at least one above 0" in output.value
     assert json.loads(view.data)["methods"]["klcf"]["value"] is not None
     assert len(controls.children) == 2 and before

@@ -39,12 +39,12 @@ def test_exposures_equal_the_statements_in_the_documents(world):
             )
             assert read == listed
         else:
-            told = [facts[i] for i in document.fact_ids]
+            output = [facts[i] for i in document.fact_ids]
             answers = [
                 fact.forms[document.lang][0] if document.kind == "qa" else fact.subject
-                for fact in told
+                for fact in output
             ]
-            asked = {fact.subject if document.kind == "qa" else fact.object for fact in told}
+            asked = {fact.subject if document.kind == "qa" else fact.object for fact in output}
             assert len(asked) == 1 and asked.pop() in document.prompt
             said = re.sub(r"</?answer>", "", document.text.split("</think>")[-1]).strip(" .")
             assert re.split(" and | e ", said) == answers
@@ -54,7 +54,7 @@ def test_exposures_equal_the_statements_in_the_documents(world):
                 for claim in parser.parse(thought).claims
             ]
             assert recalled == [
-                (fact.subject, fact.relation, fact.object) for fact in told if document.system
+                (fact.subject, fact.relation, fact.object) for fact in output if document.system
             ]
     shown = sum(count for by_lang in world.exposures.values() for count in by_lang.values())
     assert shown == sum(len(document.fact_ids) for document in world.documents)

@@ -1,6 +1,6 @@
 """Measurements of the engines' tests in benchmarks/results/engines.json, with a key per engine.
 
-`make test-engines TELL=1` writes it; otherwise `tell` does nothing, so that a test does not change
+`make test-engines TELL=1` writes it; otherwise `store` does nothing, so that a test does not change
 the working tree.
 """
 
@@ -24,7 +24,7 @@ BEGAN = time.monotonic()
 found_of: dict[str, dict[str, Any]] = {}  # in this process
 
 
-def tell(engine: str, found: Mapping[str, Any]) -> None:
+def store(engine: str, found: Mapping[str, Any]) -> None:
     """Add `found` to this process's results for the engine, and replace the engine's key in the
     file.
 

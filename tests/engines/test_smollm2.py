@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.real.fetch import SHA256, check, convert
 from tests.engines.environment import needs
-from tests.engines.told import tell
+from tests.engines.measured import store
 from tests.helpers import run_python
 from tests.helpers.score_helpers import read, write
 from tests.helpers.served import serving
@@ -59,7 +59,7 @@ def train(method: str, policy: Path, out: Path, settings: list[str], *more: obje
     sets = [word for one in (*settings, f"{method}.eval_samples=0") for word in ("--set", one)]
     bench = ("--bench", "small", "--policy", policy, "--steps", STEPS, "--out", out)
     workbench("train", method, *bench, *sets, *more)
-    tell("smollm2", {"minutes_of": {method: round((time.monotonic() - began) / 60, 1)}})
+    store("smollm2", {"minutes_of": {method: round((time.monotonic() - began) / 60, 1)}})
     return out
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engines.environment import needs
-from tests.engines.told import tell
+from tests.engines.measured import store
 from tests.engines.unsloth_run import RECIPES, config_of
 from tests.gpu.cuda_run import ADVANTAGES
 from tests.helpers import log_python
@@ -75,7 +75,7 @@ def test_loss_and_gradients_equal_plain_trls(
     gradient = apart(plain, unsloth, name, name)
     assert float(plain[f"{name}/loss"]) != 0 and loss < 1e-6
     assert gradient < 1e-5
-    tell(
+    store(
         "unsloth",
         {"max_loss_difference": {name: loss}, "max_gradient_difference": {name: gradient}},
     )
@@ -98,7 +98,7 @@ def test_a_recipe_trains_with_unsloths_trainer_and_its_settings(name: str, tmp_p
     arguments = read_json(out / "arguments.json")
     assert arguments is not None and arguments["trainer"] == "UnslothGRPOTrainer"
     assert {key: arguments[key] for key in asked_for(settings)} == asked_for(settings)
-    tell("unsloth", {"trained": {name: settings.loss_type}})
+    store("unsloth", {"trained": {name: settings.loss_type}})
 
 
 def test_sft_and_dpo_are_unchanged_after_unsloth_patched_trl(tmp_path: Path) -> None:

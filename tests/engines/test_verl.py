@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.engines.environment import ROOT, needs
-from tests.engines.told import tell
+from tests.engines.measured import store
 from tests.helpers.errors import raises_error
 from workbench.scoring.verl_rows import row_of
 from workbench.types import JsonObject, Question
@@ -62,10 +62,10 @@ class Queue:
 
     def __init__(self) -> None:
         self.rows: dict[str, JsonObject] = {}
-        self.told: dict[str, str] = {}  # a prompt's status
+        self.statuses: dict[str, str] = {}  # a prompt's status
 
     async def async_kv_put(self, key: str, partition_id: str, tag: JsonObject) -> None:
-        self.told[key] = tag["status"]
+        self.statuses[key] = tag["status"]
 
     async def async_kv_batch_put(
         self, keys: Sequence[str], fields: Any, tags: Sequence[Any], partition_id: str
@@ -228,7 +228,7 @@ def test_token_rewards_are_on_the_right_tokens(
     rollout = Rollout(compose(), monkeypatch)
     name, refusal = country.answers[0], "I don't know."
     keys = rollout.answer(country, f"{name}.", refusal)
-    assert rollout.queue.told == {"u": "finished"}
+    assert rollout.queue.statuses == {"u": "finished"}
     right, refused = (rollout.queue.rows[keys[text]] for text in (f"{name}.", refusal))
     before = len(name) - 1
     paid = [*[0.0] * before, 1.2, math.log(2.2), 0.0]
@@ -245,7 +245,7 @@ def test_token_rewards_are_on_the_right_tokens(
         [end] * len(rollout.ids(refusal)), abs=1e-5
     )
     off = max(abs(a - b) for a, b in zip(right["advantages"].tolist(), expected, strict=True))
-    tell("verl", {"largest_difference": {"process": off}})
+    store("verl", {"largest_difference": {"process": off}})
 
 
 def test_verls_own_grpo_sums_our_rewards(
@@ -324,7 +324,7 @@ def test_a_failed_judge_is_masked_and_in_no_baseline(
     keys = rollout.answer(country, right, *ANSWERS)
     rows = {text: rollout.queue.rows[keys[text]] for text in (right, *ANSWERS)}
     failed = rows["Voku."]
-    assert rollout.queue.told == {"u": "finished"} and failed["rm_scores"].isnan().all()
+    assert rollout.queue.statuses == {"u": "finished"} and failed["rm_scores"].isnan().all()
     assert failed["response_mask"].sum() == failed["loss_mask"].sum() == 0
     assert failed["extra_fields"]["reward_extra_info"]["workbench_error"] == "verify: no reply"
     rollout.learn(keys.values())
@@ -348,7 +348,7 @@ def test_with_verls_own_estimator_a_failed_response_is_left_out(
     rollout = Rollout(compose(*failing, "algorithm.adv_estimator=grpo"), monkeypatch)
     right = f"{country.answers[0]}."
     keys = rollout.answer(country, right, *ANSWERS)
-    assert rollout.queue.told == {"u": "failure"} and set(keys) == {right, "Nowhere."}
+    assert rollout.queue.statuses == {"u": "failure"} and set(keys) == {right, "Nowhere."}
     rollout.learn(keys.values())
     assert_all(rollout.queue.rows[keys[right]], 1 / math.sqrt(2), 1e-5)
 
@@ -380,12 +380,12 @@ def test_waiting_responses_are_graded_together_without_padding(
             [[0, 0, *[1] * (len(prompt) + len(ids)), *[0] * (width - len(ids))] for ids in sampled]
         ),
     }
-    told = {
+    report = {
         name: np.array([row[name]] * 3, dtype=object)
         for name in ("extra_info", "reward_model", "data_source")
     }
     data = DataProto.from_dict(
-        tensors=batch, non_tensors={**told, "raw_prompt": np.array([row["prompt"]] * 3)}
+        tensors=batch, non_tensors={**report, "raw_prompt": np.array([row["prompt"]] * 3)}
     )
     outputs = rollout.rewards.loop.run_until_complete(rollout.rewards.compute_score_batch(data))
     assert [output["reward_score"] for output in outputs] == [1.0, -1.0, 0.0]

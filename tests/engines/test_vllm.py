@@ -15,7 +15,7 @@ import pytest
 
 from tests.engines import colocated
 from tests.engines.environment import needs
-from tests.engines.told import tell
+from tests.engines.measured import store
 from tests.helpers import read_json, run_python, write_json
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
@@ -129,7 +129,7 @@ def test_greedy_responses_equal_transformers(hf: Policy, policy: Policy) -> None
     expected, found = generate(hf, asked(64), **how), generate(policy, asked(64), **how)
     difference = furthest(found, expected)
     assert difference < ROUNDING and without_logprobs(found) == without_logprobs(expected)
-    tell(
+    store(
         "vllm",
         {
             "greedy_equal": f"{len(found)} of {len(expected)}",
@@ -157,7 +157,7 @@ def test_an_adapter_is_applied_and_a_new_one_in_its_folder_is_loaded(tmp_path: P
     assert (
         len({tuple(r.token_ids for r in responses) for responses in (said[1], said[2], base)}) == 3
     )
-    tell("vllm", {"max_logprob_difference": {"adapters": max(differences)}})
+    store("vllm", {"max_logprob_difference": {"adapters": max(differences)}})
 
 
 def test_adapters_that_vllm_cannot_apply_are_refused(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_grpo_trains_on_samples_of_a_colocated_vllm(tmp_path: Path) -> None:
         "max_logprob_difference": max(whole["differences"]),
         "from_the_start": max(whole["of_the_start"]),
     }
-    tell("vllm", {"colocate": {"steps": 3, **largest, "seconds": round(whole["seconds"], 1)}})
+    store("vllm", {"colocate": {"steps": 3, **largest, "seconds": round(whole["seconds"], 1)}})
 
 
 def test_a_served_judge_answers_and_ends_with_its_command(
@@ -222,7 +222,7 @@ def test_a_served_judge_answers_and_ends_with_its_command(
     with serving(SFT, tmp_path, "--name", "tiny") as (process, ready):
         seconds = time.perf_counter() - began
         check_unreadable(ready)
-        tell("vllm", {"judge_serve": {"seconds_to_ready": round(seconds, 1)}})
+        store("vllm", {"judge_serve": {"seconds_to_ready": round(seconds, 1)}})
         process.kill()
         process.wait()
         wait_for(lambda: not listening(ready["judge"]), 20)

@@ -141,15 +141,15 @@ class _Handler(BaseHTTPRequestHandler):
         return path
 
     def _answer(self, status: int, body: JsonObject, code: str = "") -> None:
-        told = json.dumps(body).encode()
+        output = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(output)))
         if "error" in body:
             self.send_header("X-Error-Message", body["error"])
         if code:
             self.send_header("X-Error-Code", code)
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(output)
 
     def log_message(self, *_: Any) -> None: ...

@@ -50,22 +50,22 @@ def pick(text: str, labels: Sequence[str]) -> str:
 
 def reply(task: str, found: Sequence[Element]) -> str:
     """One claim per sentence; labels and ratings are checksums of the judged text."""
-    told: dict[str, list[str]] = {}
+    output: dict[str, list[str]] = {}
     for element in found:
-        told.setdefault(element.tag, []).append(element.text)
+        output.setdefault(element.tag, []).append(element.text)
     if task == "extract":
         sentences = [
             text
-            for piece in re.findall(r"[^.<>]+\.", told["response"][0])
+            for piece in re.findall(r"[^.<>]+\.", output["response"][0])
             if (text := piece.strip())
         ]
         return json.dumps({"sentences": [{"text": text, "claims": [text]} for text in sentences]})
     if task == "inform":
-        return json.dumps({"ratings": [crc32(claim.encode()) % 5 + 1 for claim in told["claim"]]})
+        return json.dumps({"ratings": [crc32(claim.encode()) % 5 + 1 for claim in output["claim"]]})
     if task == "checklist":
-        return json.dumps({"labels": [pick(item, LABELS[task]) for item in told["item"]]})
+        return json.dumps({"labels": [pick(item, LABELS[task]) for item in output["item"]]})
     return json.dumps(
-        {"label": pick(told["claim" if task == "verify" else "response"][0], LABELS[task])}
+        {"label": pick(output["claim" if task == "verify" else "response"][0], LABELS[task])}
     )
 
 
