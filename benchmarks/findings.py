@@ -42,7 +42,8 @@ from typing import Any
 from workbench.experiments.evaluate import MEASURED
 from workbench.experiments.inference import best_of_n, cove, self_consistency, verifier_grade
 from workbench.experiments.queue import ROOT, queue_runs, train_queue
-from workbench.experiments.run import Run, plan_run
+from workbench.experiments.run import Entry, Run, plan_run
+from workbench.methods import trained
 from workbench.methods.bench import Bench
 from workbench.methods.held_out import HELD_OUT
 from workbench.metrics.hacks import SHARES, hacks
@@ -52,7 +53,8 @@ from workbench.policies.generate import generate
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
 from workbench.runs.store import ROLLOUTS, Store, iter_feedback
-from workbench.util.jsonl import write_json
+from workbench.util.config import settings as settings_of
+from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import use_threads
 
 ROOT_FOLDER = Path(__file__).resolve().parent.parent
@@ -73,6 +75,22 @@ from benchmarks.reproduce import (  # noqa: E402
 
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
 WAYS = ("majority", "best_of", "cove")  # baselines at inference time
+DRAWN = "drawn.questions"  # the setting of a baseline: questions from which it draws training data
+
+
+def halved(entry: Entry, steps: int | None) -> Entry:
+    """Return the entry of a run with half as many steps and questions to draw from, rounded up.
+
+    Args:
+        steps: number of steps of the run; None, as for a run that counts epochs, is not changed.
+    """
+    chosen = trained(entry.method)
+    config = chosen.configure(entry.bench, entry.settings)
+    settings = chosen.with_steps(config, -(-steps // 2)) if steps else []
+    for name, value, _ in settings_of(config):
+        if name == DRAWN and value:
+            settings.append(f"{entry.method}.{name}={-(-value // 2)}")
+    return replace(entry, steps=None, settings=(*entry.settings, *settings))
 
 
 def answers_folder(asked: Mapping[str, Any], system: str | None, folder: Path) -> Path:
@@ -312,6 +330,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT)
     parser.add_argument("--results", type=Path)
     parser.add_argument("--figures", type=Path)
+    parser.add_argument("--half", action="store_true")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     if given.quick and given.results:
@@ -319,6 +338,8 @@ def main() -> None:
     file = FILES / f"{given.method}.toml"
     findings: list[Finding] = load_findings(file)
     queued = queue_runs(FILES / f"{given.method}_runs.toml", given.out, given.quick)
+    if given.half:
+        queued = [plan_run(halved(run.entry, run.steps), given.out) for run in queued]
     if given.policy:
         queued = [plan_run(replace(run.entry, policy=given.policy), given.out) for run in queued]
     runs = [
@@ -376,7 +397,20 @@ def _took(run: Run) -> dict[str, Any]:
         for file in sorted((run.folder / "stages").glob(f"*/{HELD_OUT}"))
     }
     kept = {"held_out": models} if models else {}
-    return {"seconds": (run.summary or {}).get("seconds"), "set": list(run.entry.settings), **kept}
+    took = {"seconds": (run.summary or {}).get("seconds"), **sampled(run.folder)}
+    return {**took, "set": list(run.entry.settings), **kept}
+
+
+def sampled(folder: Path) -> dict[str, int]:
+    """Return the number of responses, and of tokens, that a run and its stages sampled."""
+    places = [
+        file
+        for at in (ROLLOUTS, f"samples/{ROLLOUTS}")
+        for file in (folder / at, *(folder / "stages").glob(f"*/{at}"))
+        if file.exists()
+    ]
+    lengths = [len(row["tokens"]["ids"]) for file in places for row in iter_rows(file)]
+    return {"responses": len(lengths), "tokens": sum(lengths)}
 
 
 if __name__ == "__main__":

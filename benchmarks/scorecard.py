@@ -2,12 +2,12 @@
 
     workbench scorecard                            # the committed results
     workbench scorecard --only R1 --only klcf      # findings by id, or studies by name
-    workbench scorecard --run --quick --only R1    # train and measure again, with one seed
+    workbench scorecard --run --quick --only R1    # train and measure again, shortened
 
 Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
 writes to `runs/scorecard/`, never over the committed results. A killed run resumes. `--quick` uses
-one seed per arm, so its intervals are over questions only. `--policy` is the initial policy of the
-studies on a real model; without it, they are left out.
+one seed per arm and half of the steps, so its intervals are over questions only. `--policy` is the
+initial policy of the studies on a real model; without it, they are left out.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def run(rows: Sequence[Mapping[str, Any]], policy: str | None, quick: bool) -> P
             continue
         command = [sys.executable, str(ROOT / "benchmarks" / "findings.py"), name]
         command += ["--out", str(out / "runs"), "--results", str(out / f"{name}.json")]
-        command += ["--seeds", "1"] if quick else []
+        command += ["--seeds", "1", "--half"] if quick else []
         command += ["--policy", policy] if policy and name in REAL else []
         if subprocess.run(command, stdout=sys.stderr).returncode:
             raise WorkbenchError(f"the study {name} is not done: the same command goes on")

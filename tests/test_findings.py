@@ -11,8 +11,12 @@ from benchmarks import findings
 from benchmarks.findings import (  # type: ignore[attr-defined]  # a folder has this name
     answers_by_arm,
     graded,
+    halved,
+    sampled,
 )
 from workbench.experiments.inference import best_of_n, cove, verifier_grade
+from workbench.experiments.queue import queue_runs
+from workbench.experiments.run import plan_run
 from workbench.methods.bench import bench
 from workbench.metrics import outcome_of
 from workbench.policies.generate import generate
@@ -114,6 +118,30 @@ def test_each_arm_without_training_has_one_way(
     inference["cove"] = {"cove": True, "majority": 16, "asked": ["test"]}
     with pytest.raises(ValueError, match="too many values"):
         answers_by_arm([run], study, "test", tmp_path)
+
+
+def test_half_of_a_study_halves_steps_and_drawn_questions(tmp_path: Path) -> None:
+    runs = tmp_path / "runs.toml"
+    runs.write_text(
+        '[[run]]\nmethod = "truthrl"\nset = ["truthrl.steps=31"]\n'
+        '[[run]]\nmethod = "rft"\nset = ["rft.drawn.questions=240"]\n'
+        '[[run]]\nmethod = "sft_gold"\n'
+    )
+    rl, drawn, sft = queue_runs(runs, tmp_path)
+    rl_half, drawn_half, sft_half = (
+        plan_run(halved(run.entry, run.steps), tmp_path) for run in (rl, drawn, sft)
+    )
+    assert rl_half.steps == 16
+    assert drawn_half.config.drawn.questions == 120
+    assert sft_half.hash == sft.hash  # counts epochs
+
+
+def test_sampled_counts_the_responses_of_a_run_and_its_stages(tmp_path: Path) -> None:
+    row = '{"tokens": {"ids": [1, 2]}}\n'
+    for place in (".", "samples", "stages/cold_start/samples", "answers/short"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / "rollouts.jsonl").write_text(row * 3)
+    assert sampled(tmp_path) == {"responses": 9, "tokens": 18}  # without answers to evaluations
 
 
 def vote(text: str) -> str:

@@ -19,7 +19,9 @@ def scorecard_command(
         Option(metavar="ID", help="A finding, such as R1, or a study, such as klcf; repeatable."),
     ] = None,
     run: Annotated[bool, Option("--run", help="Train and measure again.")] = False,
-    quick: Annotated[bool, Option("--quick", help="With --run: one seed of each arm.")] = False,
+    quick: Annotated[
+        bool, Option("--quick", help="With --run: one seed of each arm, and half of the steps.")
+    ] = False,
     policy: Annotated[
         str | None, Option(help="With --run: initial policy of the studies on a real model.")
     ] = None,
