@@ -10,8 +10,8 @@ from tests.helpers import Cli, examples, printed, write_json
 from tests.helpers.errors import raises_error
 from tests.test_evaluate import run as answers
 from workbench import compare
-from workbench.cli.metrics import short_names
 from workbench.experiments.evaluate import report
+from workbench.runs.naming import short_names
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS, append_feedback
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.helpers import Cli
 from tests.helpers.browsing import BROWSER, FIXTURES, Seen, choose_run, tab
-from tests.test_compare import sweep
+from tests.test_compare import sweep, write_run
 from tests.test_evaluate import run as answers
 from workbench.runs.store import ROLLOUTS, append_feedback
 
@@ -17,20 +17,24 @@ pytestmark = BROWSER
 def test_the_tables_are_sorted_without_a_network(
     tmp_path: Path, cli: Cli, browser: Any, seen: Seen
 ) -> None:
-    """A file name that is HTML is shown as text."""
+    """A file name is not read as HTML. Runs that were asked other questions have another figure."""
     files, out = [tmp_path / "<b>hard.jsonl", tmp_path / "easy.jsonl"], tmp_path / "page.html"
     for file, outcomes in zip(files, ("ciii", "ccci"), strict=True):
         append_feedback(file, answers(outcomes))
     runs = sweep(tmp_path / "runs")
+    write_run(runs / "numbers", "cuuu", prompts={"eval_kinds": "numeric"})
     assert cli("compare", runs, *files, "--against", files[1], "--html", out)[0] == 0
     page = browser.new_page()
     seen.watch(page)
     page.goto(f"file://{out}")
     table = page.locator("h2:text-is('Questions: responses') + div")
     table.locator("th:text-is('accuracy')").click()
-    assert table.locator("td:first-child").all_inner_texts() == [str(files[1]), str(files[0])]
+    assert table.locator("td:first-child").all_inner_texts() == ["easy.jsonl", "<b>hard.jsonl"]
     assert table.locator("td.best").first.inner_text().startswith("75.0")
-    assert page.locator(".plotly-graph-div").count() == 2 and page.locator("a").count() == 0
+    assert str(files[1]) in page.inner_text("p >> nth=0")
+    titles = page.locator(".plotly-graph-div .gtitle").all_text_contents()
+    assert [title.rpartition(": ")[2] for title in titles[:2]] == ["test", "test (numeric)"]
+    assert len(titles) == 3 and page.locator("a").count() == 0
     command = f"workbench inspect --run {files[1]}"
     assert table.locator("td:first-child").first.get_attribute("title") == command
     assert seen.errors == [] and all(one.startswith("file:") for one in seen.outside())

@@ -14,7 +14,7 @@ from tests.helpers import examples
 from tests.helpers.score_helpers import read, write
 from workbench.scoring import Options, score_file
 from workbench.scoring.rows import Malformed, Reader, parse
-from workbench.types import Claim, JsonObject, Passage
+from workbench.types import Claim, JsonObject, Passage, Question
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}
 FULL: JsonObject = json.loads("""{
@@ -103,6 +103,15 @@ def test_a_damaged_row_is_scored_or_reported_without_effect_on_others(
         assert good["rewards"]["truthrl"]["value"] == 0.0
         again = score_file(Options(source, Path(name) / "out.jsonl", judge="world", max_failed=1.0))
         assert again["rows"] == summary["rows"]
+
+
+@pytest.mark.parametrize("questions", [{}, {"q": Question("q", "Who?")}])
+def test_a_field_of_a_wrong_form_is_reported_even_if_the_question_is_stored(
+    questions: dict[str, Question],
+) -> None:
+    row = {key: value for key, value in FULL.items() if key != "question"} | {"passages": [7]}
+    with pytest.raises(Malformed, match="a passage must be"):
+        parse(row, {}, questions)
 
 
 def test_a_full_row_is_read_unchanged() -> None:

@@ -15,12 +15,13 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.cli.metrics import paired_cells, short_names
+from workbench.cli.metrics import paired_cells
 from workbench.cli.train import metrics_with_values
 from workbench.experiments.compare import compare
 from workbench.experiments.compare_page import write_page
 from workbench.experiments.queue import duration
 from workbench.metrics.capability import CAPABILITY
+from workbench.runs.naming import short_names
 from workbench.types import JsonMapping, JsonObject
 
 
@@ -57,6 +58,7 @@ def compare_command(
         result = compare(*runs, against=against, seed=seed)
         if html:
             write_page(result, html)
+            complain(f"wrote {html}: open it in a browser")
     return show(result, as_json, _print)
 
 

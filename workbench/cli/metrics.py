@@ -1,6 +1,5 @@
 """`workbench metrics`: print the factuality metrics of one or two feedback files."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from workbench.metrics.plots import write_pages
 from workbench.metrics.plots.hacks import hack_shares
 from workbench.metrics.plots.rlfh import figures as figures_of
 from workbench.metrics.rows import file_of
+from workbench.runs.naming import short_names
 from workbench.scoring.estimate import estimate_calls, estimate_pairs
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.verdicts.llm_judge import LLMJudge
@@ -221,22 +221,6 @@ def _print(result: JsonMapping) -> None:
     judge = result.get("judge", {"failures": {}})
     for kind, count in judge["failures"].items():
         complain(f"{count} × {kind}: {judge['reasons'][kind][:400]}")
-
-
-def short_names(names: list[str]) -> list[str]:
-    """Shorten the names of a table's rows, which are paths or methods with settings.
-
-    Settings are left out, the last one first. A path is reduced to its last two parts, and then to
-    the last one. A step that would give two rows the same name is skipped.
-    """
-    settings = re.findall(r" ([\w.]+)=", " ".join(names))
-    # a name with settings begins with a method, which has no slash
-    start, end = r"(?s)^([^\s/]+(?= ).*?)", r"=.*?(?= [\w.]+=|$)"
-    cuts = [f"{start} {re.escape(key)}{end}" for key in reversed(settings)]
-    for cut in (*cuts, r"^()\S*/(?=.*/)", r"^()\S*/"):
-        shorter = [re.sub(cut, r"\1", name) for name in names]
-        names = shorter if len({*shorter}) == len(names) else names
-    return names
 
 
 def _complain_of_metrics(result: JsonMapping) -> None:

@@ -3,13 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.metrics import RATES
 from workbench.metrics.marks import NOT_SHARES
 from workbench.metrics.plots import learning_curves, outcomes_by_tier, precision_and_recall
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import read_json
+from workbench.runs.naming import short_names
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.grouping import group_by
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 TEMPLATE = Path(__file__).with_name("compare_page.html")
 # metrics that the page shows at first, if a row has them; it also shows recall@K and F1@K
@@ -51,6 +57,8 @@ def comparison_page(result: JsonMapping, inspected: Mapping[str, str] | None = N
     """
     from jinja2 import Template
 
+    full = [row["name"] for row in result["rows"]]
+    result = _renamed(result, dict(zip(full, short_names(full), strict=True)))
     rows = result["rows"]
     sets = dict.fromkeys(key for row in rows for key in row["metrics"])
     tables = [_questions(key, rows) for key in sets]
@@ -58,11 +66,26 @@ def comparison_page(result: JsonMapping, inspected: Mapping[str, str] | None = N
         tables.insert(1, paired)
     return Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True).render(
         runs={row["name"]: row["runs"] for row in rows},
+        full=full,
         inspected=inspected,
         tables=tables,
         settings=result["differences"],
         figures=_figures(rows),
     )
+
+
+def _renamed(result: JsonMapping, names: Mapping[str, str]) -> JsonObject:
+    """Return the result of `compare` with other names of its rows, `{name: new name}`."""
+
+    def keys(table: JsonMapping) -> JsonObject:
+        return {names[name]: value for name, value in table.items()}
+
+    return {
+        "rows": [{**row, "name": names[row["name"]]} for row in result["rows"]],
+        "differences": {key: keys(values) for key, values in result["differences"].items()},
+        "against": names.get(result.get("against", "")),
+        "paired": keys(result.get("paired", {})),
+    }
 
 
 def _questions(key: str, rows: Sequence[JsonMapping]) -> JsonObject:
@@ -142,27 +165,18 @@ def _paired(result: JsonMapping) -> JsonObject | None:
 def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
     """Yield the page's figures as HTML, without figures that have no data.
 
-    The first figure contains plotly's JavaScript code.
+    Policies that were asked other questions are in other figures. The first figure contains
+    plotly's JavaScript code.
     """
-    folders = {escape(row["name"]): Path(row["runs"][0]) for row in rows if row["method"]}
-    summaries = {name: read_json(folder / "summary.json") or {} for name, folder in folders.items()}
-    reports = {
-        name: summary["after"]
-        for name, summary in summaries.items()
-        if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
-    }
     figures = []
-    if reports:
-        before = summaries[next(iter(reports))].get("before")
-        start = {"before training": before} if before else {}
-        figures.append(outcomes_by_tier(start | reports))
-    first = {escape(row["name"]): next(iter(row["metrics"].values())) for row in rows}
-    names = (name for cells in first.values() for name in cells)
-    recall = next((name for name in names if name.startswith("recall@")), "")
-    points = {name: cells for name, cells in first.items() if {"precision", recall} <= {*cells}}
-    if points:
-        figures.append(precision_and_recall(points, recall))
-    if folders:
+    asked = group_by(rows, lambda row: next(iter(row["metrics"])))
+    for key, own in asked.items():
+        drawn = [_outcomes(own), _precision([row["metrics"][key] for row in own], own)]
+        for figure in filter(None, drawn):
+            if len(asked) > 1:
+                figure.update_layout(title=f"{figure.layout.title.text}: {key}")
+            figures.append(figure)
+    if folders := _folders(rows):
         figures.append(
             learning_curves({name: metrics_rows(folder) for name, folder in folders.items()})
         )
@@ -172,3 +186,35 @@ def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
             include_plotlyjs=number == 0,
             config={"responsive": True, "displayModeBar": False},
         )
+
+
+def _folders(rows: Sequence[JsonMapping]) -> dict[str, Path]:
+    """Return the name of each row of runs -> the folder of its first run."""
+    return {escape(row["name"]): Path(row["runs"][0]) for row in rows if row["method"]}
+
+
+def _outcomes(rows: Sequence[JsonMapping]) -> "Figure | None":
+    """Draw outcome rates by tier; None without a run that has them."""
+    summaries = {
+        name: read_json(folder / "summary.json") or {} for name, folder in _folders(rows).items()
+    }
+    reports = {
+        name: summary["after"]
+        for name, summary in summaries.items()
+        if (summary["after"]["greedy"].get("accuracy") or {}).get("value") is not None
+    }
+    if not reports:
+        return None
+    before = summaries[next(iter(reports))].get("before")
+    return outcomes_by_tier(({"before training": before} if before else {}) | reports)
+
+
+def _precision(metrics: Sequence[JsonMapping], rows: Sequence[JsonMapping]) -> "Figure | None":
+    """Draw precision and recall@K; None without a row that has both."""
+    recall = next((name for cells in metrics for name in cells if name.startswith("recall@")), "")
+    points = {
+        escape(row["name"]): cells
+        for row, cells in zip(rows, metrics, strict=True)
+        if {"precision", recall} <= {*cells}
+    }
+    return precision_and_recall(points, recall) if points else None

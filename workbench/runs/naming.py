@@ -48,6 +48,22 @@ def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> s
     return " ".join([method, *(f"{name}={settings.get(name)}"[:LONGEST] for name in names)])
 
 
+def short_names(names: Sequence[str]) -> list[str]:
+    """Shorten the names of a table's rows, which are paths or methods with settings.
+
+    Settings are left out, the last one first. A path is reduced to its last two parts, and then to
+    the last one. A step that would give two rows the same name is skipped.
+    """
+    settings = re.findall(r" ([\w.]+)=", " ".join(names))
+    # a name with settings begins with a method, which has no slash
+    start, end = r"(?s)^([^\s/]+(?= ).*?)", r"=.*?(?= [\w.]+=|$)"
+    cuts = [f"{start} {re.escape(key)}{end}" for key in reversed(settings)]
+    for cut in (*cuts, r"^()\S*/(?=.*/)", r"^()\S*/"):
+        shorter = [re.sub(cut, r"\1", name) for name in names]
+        names = shorter if len({*shorter}) == len(names) else names
+    return list(names)
+
+
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
     """Return a readable description of each run, such as "truthrl reward=binary seed 2".
 

@@ -228,10 +228,12 @@ def _response(row: JsonMapping, questions: Mapping[str, Question]) -> Response:
     identity, finish = row_id(row), row.get("finish", "stop")
     text = text_of(row.get("response"), "assistant")
     question, raw = questions.get(str(row.get("question_id"))), row.get("question")
+    # even if the question is stored: a field of the row with a wrong form is an error either way
+    own = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
     if raw is not None or question is None:
         if raw is None and "claims" not in row and "verdicts" not in row:
             raise Malformed(_missing(row, "question"))
-        question = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
+        question = own
     if text is None:
         missing = "response" not in row
         raise Malformed(_missing(row, "response") if missing else '"response" is not a text')
