@@ -14,13 +14,14 @@
   (a number of samples: the majority answer, or an abstention if there is no majority), `best_of` (a
   number of samples: the one with the most claims that the local verifier supports, by share) and
   `cove = true` (the answer, revised by chain of verification);
-- the findings, stated before the runs.
+- the findings, stated before the runs;
+- differences to the initial policy that are measured for each arm, for a table.
 
 Runs and answers are stored below `--out` and not repeated. A killed command resumes. The results
 have the findings, each policy's mean metrics, metrics of training rollouts by step (`curves`, with
 reward hacks), and the held-out quality of a run's reward models (`held_out`).
 
-`--policy` is the initial policy of runs on another bench than the tiny one. `--seeds` and `--arms`
+`--policy` replaces the initial policy of the runs, such as the shipped one. `--seeds` and `--arms`
 select runs. `--split validation` uses other people, for choosing settings. `--figures FOLDER` draws
 RLFH's figures from the first question set: 4 to 8 compare the initial policy and the first arm, 9
 has a point per arm. `--quick` tests everything with runs of two steps.
@@ -65,10 +66,12 @@ from benchmarks.reproduce import (  # noqa: E402
     METRICS,
     START,
     Answered,
+    Contrast,
     Finding,
     answered,
     check,
     compared,
+    effect,
     load_findings,
     measured,
 )
@@ -222,6 +225,26 @@ def means(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]) -> di
             for name, seeds in sets.items()
         }
         for arm, sets in found.items()
+    }
+
+
+def differences(
+    study: Mapping[str, Any], found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]
+) -> dict[str, dict[str, Any]]:
+    """Return title -> arm -> the paired difference to the initial policy, with its interval.
+
+    Args:
+        study: the content of `findings/METHOD.toml`. Its tables `difference` have a title and the
+            fields of a `Contrast` other than the arms.
+        found: arm -> question set -> the answers of each seed.
+    """
+    return {
+        title: {
+            arm: effect(Contrast(of=arm, **contrast), found)
+            for arm, sets in found.items()
+            if arm != START and contrast["asked"] in sets
+        }
+        for title, contrast in study.get("difference", {}).items()
     }
 
 
@@ -385,6 +408,7 @@ def main() -> None:
                 **hashes,
                 "findings": checked,
                 "means": means(found),
+                "differences": differences(study, found),
                 "curves": curves(runs),
                 "runs": listed,
             },

@@ -81,6 +81,7 @@ ARMS = {
         *SHORT[:1],
         (*SHORT[1][:-2], ("truthfulness", "", "without passages", "closed")),
     ),
+    "truthrl_half": (SHORT[0], SHORT[1][:-2]),
     "truthrl_reasoning": (
         *SHORT[:1],
         (
@@ -131,14 +132,27 @@ ARMS = {
             *((rate, "", rate) for rate in ("accuracy", "abstention", "hallucination")),
             ("truthfulness", "", "**truthfulness**"),
             ("accuracy", "known", "accuracy, known"),
+            *(
+                ("truthfulness", tier, f"truthfulness, {tier}")
+                for tier in ("half", "partial", "unknown")
+            ),
             ("truthfulness", "", "second language", "l2"),
-            ("factscore_on_subject", "", "FactScore, biographies", "biography"),
-            ("recall@6", "", "recall@6", "biography"),
-            ("f1@6", "", "**F1@6**", "biography"),
-            ("unsupported_claims", "unknown", "unsupported claims, unknown people", "biography"),
+            ("truthfulness", "", "with a passage", "short_passages"),
+            ("factscore", "", "share true, thoughts", "thoughts"),
+        ),
+    ),
+    "comparison_long": (
+        "biography",
+        (
+            ("factscore_on_subject", "", "FactScore"),
+            ("recall@6", "", "recall@6"),
+            ("f1@6", "", "**F1@6**"),
+            ("unsupported_claims", "unknown", "unsupported claims, unknown people"),
+            ("off_subject", "", "off the subject"),
             ("fact_per_sentence", "", "factual sentences, passages", "passages"),
             ("coherent", "", "coherent", "passages"),
             ("citation_precision", "", "citation precision", "passages"),
+            ("citation_recall", "", "citation recall", "passages"),
         ),
     ),
     "inference": (
@@ -192,13 +206,27 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
                 _mean(sets.get((*own, default)[0], {}), metric, tier)
                 for metric, tier, _, *own in columns
             ),
-            *([_seconds(seeds.get(arm, []))] if method in TIMED else []),
+            *(_mean_cost(seeds.get(arm, []), cost) for cost in costs_of(method)),
             *_settings(seeds.get(arm, []), common),
         ]
         for arm, sets in found["means"].items()
     ]
-    headings = [*(column[2] for column in columns), *(["seconds"] if method in TIMED else [])]
+    headings = [*(column[2] for column in columns), *costs_of(method)]
     return ["arm", *headings, "seeds", "own settings"], rows
+
+
+def differences(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return headings, and a row per arm with its differences to the initial policy."""
+    tables = found.get("differences", {})  # older results have none
+    rows = [
+        [
+            arm,
+            *(reproduce.measured(cells[arm]) if arm in cells else "–" for cells in tables.values()),
+        ]
+        for arm in found["means"]
+        if arm != reproduce.START
+    ]
+    return ["arm", *tables], rows
 
 
 def defaults(method: str) -> set[str]:
@@ -208,11 +236,17 @@ def defaults(method: str) -> set[str]:
     return set(found.get("defaults", {}).get("set", []))
 
 
-TIMED = ("comparison",)  # tables with the seconds of a run
+COSTS_OF_A_RUN = ("seconds", "responses", "tokens")
 
 
-def _seconds(runs: Sequence[Mapping[str, Any]]) -> str:
-    return f"{sum(run['seconds'] for run in runs) / len(runs):.0f}" if runs else "–"
+def costs_of(method: str) -> tuple[str, ...]:
+    """Return the costs of a run that the table of a study shows."""
+    return COSTS_OF_A_RUN if method == "comparison_long" else ()
+
+
+def _mean_cost(runs: Sequence[Mapping[str, Any]], cost: str) -> str:
+    values = [run[cost] for run in runs if cost in run]
+    return f"{sum(values) / len(values):,.0f}" if values else "–"
 
 
 def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> str:

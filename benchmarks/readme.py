@@ -241,6 +241,10 @@ def arms(method: str, found: dict) -> str:
     return markdown(*findings_tables.arms(found, method))
 
 
+def differences(found: dict) -> str:
+    return markdown(*findings_tables.differences(found))
+
+
 def costs(found: dict) -> str:
     shares = ", ".join(
         f"{part['ways']['KLCF']['passes']:.0%} ({name})" for name, part in found["parts"].items()
@@ -276,6 +280,7 @@ METHODS = (
     "truthrl",
     "truthrl_retrieval",
     "truthrl_reasoning",
+    "truthrl_half",
     "truthrl_real",
     "truthrl_gpu",
     "truthrl_smollm2",
@@ -321,6 +326,8 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "outcomes": ("human_labels", outcomes),
     **{f"{method}_findings": (method, findings) for method in METHODS},
     **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
+    "comparison_long_arms": ("comparison", partial(arms, "comparison_long")),
+    "comparison_differences": ("comparison", differences),
 }
 
 

@@ -7,7 +7,7 @@
 Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
 writes to `runs/scorecard/`, never over the committed results. A killed run resumes. `--quick` uses
 one seed per arm and half of the steps, so its intervals are over questions only. `--policy` is the
-initial policy of the studies on a real model; without it, they are left out.
+initial policy of studies of other policies than the shipped one; without it, they are left out.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 FINDINGS = ROOT / "benchmarks" / "findings"
 RUNS = Path("runs") / "scorecard"
 REAL = (
+    "truthrl_half",
     "truthrl_real",
     "truthrl_gpu",
     "truthrl_smollm2",
@@ -45,7 +46,7 @@ REAL = (
     "knowrl_smollm2",
     "klcf_smollm2",
     "forag_smollm2",
-)  # with a model that the user names
+)  # with an initial policy that the user names
 VERDICTS = ("holds", "fails", "unclear", "not run")
 NOT_RUN = VERDICTS[-1]
 COLOURS = {"holds": "#2a9d5c", "fails": "#d1495b", "unclear": "#e0a030", NOT_RUN: "#9aa0a6"}
@@ -75,6 +76,7 @@ STUDIES = (
     Study("truthrl", "TruthRL", "TruthRL"),
     Study("truthrl_retrieval", "TruthRL", "With retrieved passages"),
     Study("truthrl_reasoning", "TruthRL", "Rewards for reasoning"),
+    Study("truthrl_half", "TruthRL", "On a policy of half the size"),
     Study("truthrl_real", "TruthRL", "TruthRL on a real language model"),
     Study("truthrl_gpu", "TruthRL", "TruthRL on a real language model, on a GPU"),
     Study("truthrl_smollm2", "TruthRL", "TruthRL on a smaller real model"),

@@ -186,7 +186,8 @@ def score(
     _report(source, summary)
     _explain(summary, max_failed)
     for name, lacking in summary.get("left_out", {}).items():
-        complain(f"{name} is left out: this judge has no check {', '.join(lacking)}")
+        names = ", ".join(lacking)
+        complain(f"{name} is left out: it needs {names}; name an endpoint with --judge URL")
     code = show(summary, as_json, _print_summary)
     # rows without a reward must not look like success to a script
     return code or (3 if not dry_run and (summary["malformed"] or summary["unscored"]) else 0)
@@ -269,7 +270,8 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
         complain(
             f"stopped: of {summary['rows']} rows, {summary['failed']} failed and"
             f" {summary['unscored']} could not be scored: more than --max-failed {max_failed:g}"
-            " allows; fix the cause and run the same command again"
+            " allows; fix the cause and run the same command again, with --overwrite if a file of"
+            " passages or a setting changed"
         )
 
 

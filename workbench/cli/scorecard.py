@@ -23,7 +23,7 @@ def scorecard_command(
         bool, Option("--quick", help="With --run: one seed of each arm, and half of the steps.")
     ] = False,
     policy: Annotated[
-        str | None, Option(help="With --run: initial policy of the studies on a real model.")
+        str | None, Option(help="With --run: initial policy of studies of other policies.")
     ] = None,
     as_json: Json = False,
 ) -> int:

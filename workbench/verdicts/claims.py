@@ -122,9 +122,10 @@ def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> 
     except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
         return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
     # with a title, no result means that the page is missing, whatever the claim says
+    remedy = "add it to the passages, or leave out the title"
     return [
         passages
-        or ([] if title is None else _no_passages(f"there is no page with the title '{title}'"))
+        or ([] if title is None else _no_passages(f"no page has the title '{title}': {remedy}"))
         for passages, title in zip(results, titles, strict=True)
     ]
 
