@@ -21,10 +21,12 @@ Runs and answers are stored below `--out` and not repeated. A killed command res
 have the findings, each policy's mean metrics, metrics of training rollouts by step (`curves`, with
 reward hacks), and the held-out quality of a run's reward models (`held_out`).
 
-`--policy` replaces the initial policy of the runs, such as the shipped one. `--seeds` and `--arms`
-select runs. `--split validation` uses other people, for choosing settings. `--figures FOLDER` draws
-RLFH's figures from the first question set: 4 to 8 compare the initial policy and the first arm, 9
-has a point per arm. `--quick` tests everything with runs of two steps.
+`--jobs` is the number of runs to train at the same time. `--policy` replaces the initial policy of
+the runs, such as the shipped one. `--seeds` and `--arms` select runs. `--split validation` uses
+other people, for choosing settings. `--figures FOLDER` draws RLFH's figures from the first question
+set: 4 to 8 compare the initial policy and the first arm, 9 has a point per arm. `--half` halves the
+steps of each run, and the number of questions from which a baseline draws its training data.
+`--quick` tests everything with runs of two steps.
 """
 
 import argparse
@@ -350,6 +352,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+")
     parser.add_argument("--arms", nargs="+")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT)
     parser.add_argument("--results", type=Path)
     parser.add_argument("--figures", type=Path)
@@ -379,7 +382,7 @@ def main() -> None:
     }
     if len({tuple(own) for own in seeds.values()}) != 1:
         raise SystemExit(f"contrasts pair runs by seed, and the arms have different ones: {seeds}")
-    ended = train_queue(runs, given.out)
+    ended = train_queue(runs, given.out, given.jobs)
     if ended["failed"] or ended["status"] != "done":
         raise SystemExit("not all runs are done: the same command goes on")
     with use_threads(given.threads):

@@ -251,6 +251,24 @@ def test_a_killed_queue_resumes_and_a_failed_run_does_not_stop_it(tmp_path: Path
     assert "[2/2] truthrl, seed 2: done already" in err
 
 
+@pytest.mark.slow
+def test_ctrl_c_saves_all_runs_that_train_at_the_same_time(tmp_path: Path) -> None:
+    root, more = tmp_path / "runs", ("--jobs", "2")
+    long = {"steps": 4000, "set": LIGHT, "threads": 1}
+    file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2, 3], **long))
+    *both, last = queue_runs(file, root)
+    with begin(file, root, *more) as queue:
+        wait_for(lambda: all(len(metrics_rows(run.folder)) > 2 for run in both), seconds=300)
+        queue.send_signal(signal.SIGINT)
+        out, _ = queue.communicate(timeout=120)
+    statuses = [row["status"] for row in json.loads(out)["runs"]]
+    assert (queue.returncode, statuses) == (130, ["interrupted", "interrupted", "waiting"])
+    for run in both:
+        done = len(metrics_rows(run.folder))
+        assert (run.folder / "checkpoints" / f"checkpoint-{done}" / "complete.json").exists()
+    assert not last.folder.exists()
+
+
 @pytest.mark.nightly
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     root = tmp_path / "runs"

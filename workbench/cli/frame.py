@@ -43,7 +43,7 @@ TASKS = {
     "Train": {
         "methods": "List the methods, or the settings of one method.",
         "train": "Train a policy with a method, and evaluate it before and after.",
-        "queue": "Train the runs of a file one after another.",
+        "queue": "Train the runs of a file in order.",
         "plan": "Estimate the memory, hours and judge requests of a training.",
         "klcf": "Prepare KLCF's training data: checklists and labelled claims of the base model.",
         "export": "Merge a trained adapter into its base model, or write claims as a table.",

@@ -34,18 +34,22 @@ def queue(
             "--quick", help=(f"Test each run with {QUICK_STEPS} steps, in a folder of its own.")
         ),
     ] = False,
+    jobs: Annotated[
+        int,
+        Option(min=1, help="Number of runs to train at the same time; set their threads to match."),
+    ] = 1,
     status: Annotated[
         bool, Option("--status", help="Show the status of the runs, and start nothing.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Train the runs of a file one after another.
+    """Train the runs of a file in order.
 
     The same command continues a stopped queue.
     """
     with stdout_kept_clean():
         runs = queue_runs(file, out, quick)
-        result = status_of(runs) if status else train_queue(runs, out)
+        result = status_of(runs) if status else train_queue(runs, out, jobs)
     code = show(result, as_json, _print)
     return 0 if status else code  # a failed run is not a failure of `--status`
 

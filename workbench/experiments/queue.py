@@ -1,4 +1,4 @@
-"""Queues: train the runs that a TOML file lists one after another, each in its own process.
+"""Queues: train the runs that a TOML file lists in order, each in its own process.
 
     [defaults]                          # for all runs
     bench = "tiny"
@@ -20,9 +20,11 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from threading import RLock
 
 from workbench.experiments.experiment import earlier_seconds
 from workbench.experiments.run import LOG, Entry, Run, checked, plan_run, start_training
@@ -171,11 +173,14 @@ def _status(run: Run) -> str:
     return "interrupted" if (run.folder / "config.json").exists() else "waiting"
 
 
-def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
+def train_queue(runs: Sequence[Run], root: Path | str, jobs: int = 1) -> JsonObject:
     """Train the unfinished runs in order, and return the status of all runs.
 
     If a run fails, its error is stored, and the next run starts. Ctrl-C and SIGTERM let the current
-    run save and stop. The same call resumes the queue and tries failed runs again.
+    runs save and stop. The same call resumes the queue and tries failed runs again.
+
+    Args:
+        jobs: number of runs to train at the same time. Each uses its own number of CPU threads.
 
     Returns:
         The result of `status_of`, with two more keys:
@@ -191,14 +196,19 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
     runs = distinct(runs)
     done = [run.summary is not None for run in runs]
     stopping = _Stopping()
-    with lock(Path(root)), handled_signals(stopping.stop, signal.SIGINT, signal.SIGTERM):
-        for number, run in enumerate(runs):
-            if stopping.signals:
-                break
-            label = f"[{number + 1}/{len(runs)}] {run.entry.method}, seed {run.entry.seed}"
-            label += f" ({run.entry.name})" if run.entry.name else ""
-            ended = "done already" if done[number] else _train(run, label, stopping)
-            _say(f"{label}: {ended}")
+
+    def train(number: int) -> None:
+        if stopping.signals:
+            return
+        run = runs[number]
+        label = f"[{number + 1}/{len(runs)}] {run.entry.method}, seed {run.entry.seed}"
+        label += f" ({run.entry.name})" if run.entry.name else ""
+        ended = "done already" if done[number] else _train(run, label, stopping)
+        _say(f"{label}: {ended}")
+
+    handled = handled_signals(stopping.stop, signal.SIGINT, signal.SIGTERM)
+    with lock(Path(root)), handled, ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(train, range(len(runs))))  # raises the error of a thread
     _say(f"compare the results: workbench compare {shlex.quote(str(root))}")
     result = status_of(runs)
     status, succeeded = "done", ["done"]
@@ -240,27 +250,33 @@ def duration(seconds: float) -> str:
 
 
 class _Stopping:
-    """Forward Ctrl-C and SIGTERM to the current run.
+    """Forward Ctrl-C and SIGTERM to the current runs.
 
-    The first signal lets the run save and stop, the second stops it at once, the third kills it.
+    The first signal lets the runs save and stop, the second stops them at once, the third kills
+    them.
     """
 
-    signals = 0
-    process: Background | None = None
+    def __init__(self) -> None:
+        self.signals = 0
+        self.processes: list[Background] = []
+        # reentrant: a second signal may arrive while `stop` handles the first one
+        self._lock = RLock()
 
     def wait(self, process: Background) -> int:
         """Wait for the end of a process, and return its exit code."""
-        self.process = process
-        if self.signals:  # a signal arrived before the process existed
-            process.interrupt()
+        with self._lock:
+            self.processes.append(process)
+            if self.signals:  # a signal arrived before the process existed
+                process.interrupt()
         return process.wait()
 
     def stop(self, *_: object) -> None:
-        self.signals += 1
-        if self.signals == 1:
-            _say("stopping after this step; a second interrupt stops at once")
-        if self.process:  # signals to a process that has ended are ignored
-            (self.process.interrupt if self.signals < 3 else self.process.process.kill)()
+        with self._lock:
+            self.signals += 1
+            if self.signals == 1:
+                _say("stopping after this step; a second interrupt stops at once")
+            for process in self.processes:  # signals to a process that has ended are ignored
+                (process.interrupt if self.signals < 3 else process.process.kill)()
 
 
 def _say(line: str) -> None:
