@@ -79,6 +79,22 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
 
 
 @pytest.mark.slow
+def test_the_model_reads_a_repeated_pair_once(
+    verifier: Verifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [("Ada paints.", "Ada sings"), ("Ada sings.", "Ada sings")]
+    read, scores = [], verifier.scores
+
+    def recorded(some: list[tuple[str, str]]) -> Any:
+        read.append(some)
+        return scores(some)
+
+    monkeypatch.setattr(verifier, "scores", recorded)
+    first, second, *again = verifier.predict([*pairs, *reversed(pairs)])
+    assert again == [second, first] != [first, second]
+    assert read == [pairs]
+
+
 def test_half_a_surrogate_pair_is_read_as_an_unknown_character(verifier: Verifier) -> None:
     """Tokenizers refuse it, but Python texts may contain it."""
     pages = [Passage("p", "Orrin \udfff", f"{BRIDGE} It is \ud800 red.")]

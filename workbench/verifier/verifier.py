@@ -170,8 +170,12 @@ class Verifier:
         A premise is cut if the pair is longer than `settings.max_length` word pieces. `check` reads
         long evidence in windows instead.
         """
-        probabilities_NK = (self.scores(pairs) / self.settings.temperature).double().softmax(-1)
-        return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
+        # samples of one question repeat each other's claims: the model reads each pair once
+        distinct = list(dict.fromkeys(pairs))
+        scores_NK = self.scores(distinct) / self.settings.temperature
+        triples = [(p[0], p[1], p[2]) for p in scores_NK.double().softmax(-1).tolist()]
+        by_pair = dict(zip(distinct, triples, strict=True))
+        return [by_pair[pair] for pair in pairs]
 
     def check(self, claim: str, passages: Passages) -> Entailment:
         """Check one claim against its passages. `check_all` describes the rules."""
