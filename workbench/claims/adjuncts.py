@@ -22,19 +22,20 @@ from workbench.claims.english import (
     tokens_of,
     word_at,
 )
+from workbench.util.patterns import regex
 
 _TIME = (
     r"(?:the (?:year|summer|spring|autumn|fall|winter|early|late|mid) |early |late |mid-?)?(?:the"
     r" (?=\d{4}s))?"
     rf"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, )?(?:{DATE.pattern})"
 )
-TEMPORAL = re.compile(
+TEMPORAL = regex(
     rf"(?:in|on|since|during|until|by|before|after|from) {_TIME}(?: (?:AD|BC|BCE|CE))?"
     rf"(?:,? (?:to|until|till|and) (?:{_TIME}|present|the present))?"
     r"|at (?:the )?age (?:of )?\w+|between \d{4} and \d{4}",
     re.I,
 )
-_NAMED = re.compile(r"(?:the|his|her|its|their|age|an?|early|late|mid)\b")
+_NAMED = regex(r"(?:the|his|her|its|their|age|an?|early|late|mid)\b")
 _HOLDING = (
     PREPOSITIONS
     | ADVERBS
@@ -43,7 +44,7 @@ _HOLDING = (
         " days hours year month week day".split()  # "two years after …"
     )
 )
-_IDIOM = re.compile(
+_IDIOM = regex(
     r"(?i)(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in (?:general"
     r"|particular|history|order|turn|part|fact|addition|the process|the (?:field|world|history"
     r"|development|fight|context|form|name|face|wake|hope|role|area|areas))|in (?:an?"
@@ -60,13 +61,13 @@ _STOPS = frozenset(
 )
 # Phrases after "until his death" belong to the death.
 _TAKES_REST = frozenset("until before after since".split())
-_RESTRICTED = re.compile(  # superlatives and parts, which hold only with all phrases after them
+_RESTRICTED = regex(  # superlatives and parts, which hold only with all phrases after them
     r"\b(?:the|his|her|its|their) (?:\w+ ){0,2}(?:first|only|last|youngest|oldest|most|least|best"
     r"|worst|second|third|[a-z]{2,}est|\w+-most)\b|\b(?:one|some|many|several|two|three|four|half"
     r"|most|both|all|none|each|part|member|members) of\b|\b(?:most|least|mostly|mainly"
     r"|chiefly)\b(?! of)"
 )
-_DWELLING = re.compile(
+_DWELLING = regex(
     r"(?:focus|continu|concentrat|cent(?:er|re)|contribut|consist|emphasi|specialis|specializ|remain|help|includ|lived"
     r"|lives|based|came|went|got|fell)\w*"
 )
@@ -116,7 +117,7 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
     return rest[: cuts[0]].strip(" ,"), pieces
 
 
-_ENDING = re.compile(r",? (?:and|or|but)$")
+_ENDING = regex(r",? (?:and|or|but)$")
 
 
 def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
@@ -163,16 +164,16 @@ _EVENTS = frozenset(
     " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"
     " incorporated".split()
 )
-_COUNTED = re.compile(  # "made three starts in 1993": the count holds only with the date
+_COUNTED = regex(  # "made three starts in 1993": the count holds only with the date
     rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
 )
 # not "his career", "a name", "the title role"
-_PLAIN = re.compile(r"(?!(?:his|her|its|their|a) \S+$)(?!the [a-z ]+$)\S+ ")
-_HOSTING = re.compile(
+_PLAIN = regex(r"(?!(?:his|her|its|their|a) \S+$)(?!the [a-z ]+$)\S+ ")
+_HOSTING = regex(
     r"play\w*|h[eo]lds?|ke(?:ep|pt)\w*|spen[dt]s?|stage[sd]?|host(?:s|ed)?|conduct(?:s|ed)?"
 )
 # "plays its home games" states nothing without a place
-_OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
+_OWN = regex(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 
 
 def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> list[str]:
@@ -216,14 +217,14 @@ def spread(verb: str, rest: str, core: str, phrases: list[str], lead: str) -> li
     return list(dict.fromkeys(pieces))
 
 
-_PLACE = re.compile(
+_PLACE = regex(
     r"(?:in|at|on|from|near) (?:the )?(?:[A-Z][\w'’.-]*(?:,? (?:(?:of|de|la|del|upon) )*|$))+"
 )
-_OPEN = re.compile(r"(?i)(?:until|before|after|since|during|from|between)\b")
-_REASON = re.compile(
+_OPEN = regex(r"(?i)(?:until|before|after|since|during|from|between)\b")
+_REASON = regex(
     r"(?i)(?:although|though|despite|because|with|along|as|besides|apart|aside|alongside|following|upon|throughout)\b"
 )
-_WHEN = re.compile(
+_WHEN = regex(
     r"(?is)(?:after|before|since|until|during|when|once|while|prior|by|from)\b"
     r"|.*\b(?:ages?|years?|months?|weeks?|days?|decades?|\d{4}s?|\d+|\d+s|century|centuries|seasons?|spring|summer|autumn|winter"
     r"|childhood|youth|life|lifetime|career|teens|twenties|thirties|forties|fifties|sixties|end|beginning|time|times|war)$"

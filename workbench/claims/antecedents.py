@@ -7,21 +7,22 @@ import re
 
 from workbench.claims.adjuncts import TEMPORAL
 from workbench.claims.english import AGENTS, PREPOSITION, PREPOSITIONS, blank, is_verb, tokens_of
+from workbench.util.patterns import regex
 
 NAME = (
     r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |do |dos |la |le |van |von |der |bin"
     r" |al-)*[A-Z][\w'’.-]*)*"
 )
-_COPULAR = re.compile(  # a form of "to be" with a noun phrase: "is a painter"
+_COPULAR = regex(  # a form of "to be" with a noun phrase: "is a painter"
     r"\b(?:is|was|are|were|became|been)\b(?: \w+ly| also| still| now| currently)*"
     r" (?:an?|the|one|his|her|its|\w+'s)\b"
 )
-_RELATION = re.compile(
+_RELATION = regex(
     r"\b(?:son|daughter|child|grandson|granddaughter|wife|husband|widow|brother|sister|father|mother|cousin|nephew|niece"
     r"|uncle|aunt|friend|guardian|student|pupil|assistant|partner|rival|ally|colleague|mentor|descendant|fan|follower|lover"
     r"|heir)s? (?:of|to) (.+)$"
 )
-_PLAIN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
+_PLAIN = regex(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
 _LONGEST = 12  # words of a phrase
 _OF_EVENTS = frozenset(  # ", which led to": "which" may refer to the whole statement
     "allowed made led caused resulted helped meant gave enabled earned brought marked prompted"
@@ -57,15 +58,15 @@ def who(subject: str, previous: str, link: str) -> str:
             else None
         )
         return re.sub(r"^(?:named|called) ", "", named[0]) if named else ""
-    if re.search(_PHRASED, text):
+    if _PHRASED.search(text):
         return ""  # "a film about a widow who"
     return subject
 
 
-_HEAD = re.compile(rf" (?:{PREPOSITION}|named|called) ")
+_HEAD = regex(rf" (?:{PREPOSITION}|named|called) ")
 
 
-_PHRASED = re.compile(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
+_PHRASED = regex(rf" {PREPOSITION} (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
 
 
 def which(previous: str, verb: str) -> str:

@@ -17,6 +17,7 @@ from workbench.claims.guard import breaks, undivided
 from workbench.claims.places import LAND, WHOLE_LAND, places_of
 from workbench.claims.reader import Reader
 from workbench.text.markup import plain
+from workbench.util.patterns import regex
 
 
 def clauses(sentence: str) -> list[str]:
@@ -64,10 +65,10 @@ def _clean(sentence: str) -> str:
     return re.sub(r"\s+", " ", text).strip(" .!;:,-–—•")
 
 
-_CLEFT = re.compile(
+_CLEFT = regex(
     r"^It (?:is|was) ((?:in|on|at|during|from|until|by) [^,]{2,60}?) that (\w[^,;]*?)[ .]*$"
 )
-_CLEFT_NAME = re.compile(rf"^It (?:is|was) ({NAME}) (?:who|that|which) (?=[a-z])")
+_CLEFT_NAME = regex(rf"^It (?:is|was) ({NAME}) (?:who|that|which) (?=[a-z])")
 _EMPHASISED = AUXILIARIES | {"not", "never"}
 
 
@@ -122,19 +123,19 @@ def _when(verb: str, date: str) -> str:
 
 LONGEST = 2000  # characters; a longer sentence is not prose and stays whole
 # A hedge of the speaker is removed from the claim; the words and beliefs of other people stay.
-_HEDGE = re.compile(
+_HEDGE = regex(
     r"(?i)^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"
     r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*"
     r"(?:i (?:think|believe|guess|suspect)(?: that)?\s+|(?<=\s))"
 )
-_CONDITION = re.compile(
+_CONDITION = regex(
     r"\b(?:[Ii]f|[Uu]nless|[Ww]hether|[Ss]uppose|respectively)\b|^(?:Had|Were|Should|Just as|Just"
     r" like|As if) [a-zA-Z]+ "
 )  # conditions and comparisons: the parts are not true alone
 _SHORT = 6  # words; a longer introduction is dropped
 _LONG = 14  # the same for an introduction of place or time ("In the film, …")
 _WITHIN = frozenset("in on at under within".split())
-_LEAD_IN = re.compile(
+_LEAD_IN = regex(
     r"(?i)^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually|contrary to [^,]{3,40})"
     r"[,;:–—]+|(?:please )?(?:note|remember|recall|keep in mind|be aware|it is worth noting) that"
     r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other"
@@ -146,14 +147,14 @@ _LEAD_IN = re.compile(
     r"|likewise|yet|plus|otherwise|afterwards?|similarly|interestingly|importantly|remarkably|surprisingly|fortunately|luckily|tragically|ironically|subsequently"
     r"|ultimately|recently|consequently|accordingly|specifically|lastly|secondly|thirdly|firstly|generally|initially),)\s+"
 )
-_INTRO = re.compile(
+_INTRO = regex(
     r"(?i)^((?:in|on|at|during|after|before|since|by|from|throughout|until|following|upon|as|despite"
     r"|with|prior to|along with|when|once|while|although|though|because|under|through|apart from"
     r"|aside from|besides|alongside|between|over|within)\b[^,]*(?:, \d{4})?),\s+(?=\S)"
 )
 _IN_LAND = (
     # "In Lima, Peru,"; but "In Europe, England, France and Spain …" is a list
-    re.compile(
+    regex(
         rf"^((?:[Ii]n|[Aa]t|[Nn]ear|[Ff]rom) (?!(?:{WHOLE_LAND}),)[A-Z][^,]*(?:,"
         rf" (?:{LAND})){{1,2}}),\s+"
         rf"(?!and\b|or\b|an? [^,]*,|(?:{LAND})(?![\w'’-]))(?=\S)"
@@ -167,7 +168,7 @@ _CLAUSAL = frozenset(
 )
 
 
-_GENERIC = re.compile(r"(?i)(?:when|whenever|once|without|until|while)\b")
+_GENERIC = regex(r"(?i)(?:when|whenever|once|without|until|while)\b")
 
 
 def _lead(text: str) -> tuple[str | None, str]:

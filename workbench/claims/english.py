@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from workbench.util.patterns import regex
+
 with Path(__file__).with_name("english.toml").open("rb") as _file:
     DATA: dict[str, Any] = tomllib.load(_file)
 
@@ -18,9 +20,9 @@ def words_in(group: str, name: str) -> frozenset[str]:
 _words = partial(words_in, "words")
 
 
-TOKEN = re.compile(r"\d[\d,.]*\d|\w+(?:['’.-]\w+)*['’]?|[^\w\s]")
+TOKEN = regex(r"\d[\d,.]*\d|\w+(?:['’.-]\w+)*['’]?|[^\w\s]")
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-DATE = re.compile(rf"\b(?:\d{{1,2}} )?{MONTH}" r"(?: \d{1,2})?(?:,? \d{4})?\b|\b\d{4}s?\b")
+DATE = regex(rf"\b(?:\d{{1,2}} )?{MONTH}" r"(?: \d{1,2})?(?:,? \d{4})?\b|\b\d{4}s?\b")
 
 AUXILIARIES = _words("auxiliaries")
 COPULAS = _words("copulas")
@@ -45,7 +47,7 @@ PARTICLES = _words("particles")  # "up" in "set up"
 STAYING = _words("staying")
 JUDGED = _words("judged")
 # Nouns for people, which are complete list items; "brave" in "a brave and kind man" is not.
-AGENTS = re.compile(
+AGENTS = regex(
     r"(?:[aei]nt|er|or|eer|ist|ian|man|woman|ess|ete|poet|chef|host|coach|judge|critic|academic|model|nurse|spy|king|queen"
     r"|priest|saint|pilot|jockey|scholar|advocate|expert|linebacker|guard|forward|star|magnate|icon|personality|performer"
     r"|politician|rapper|rabbi|quarterback|comic|activist|back|midfielder|umpire|mathematician|chemist|architect|diplomat)s?$"

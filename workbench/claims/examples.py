@@ -5,9 +5,10 @@ from itertools import pairwise
 
 from workbench.claims.english import PREPOSITION, PRONOUNS, article
 from workbench.claims.lists import TOGETHER, items
+from workbench.util.patterns import regex
 
-_EXAMPLES = re.compile(r"(?P<comma>,?) (?:including|such as|like|namely) (?=[A-Z\"“\d]|[a-z])")
-COUNTED = re.compile(
+_EXAMPLES = regex(r"(?P<comma>,?) (?:including|such as|like|namely) (?=[A-Z\"“\d]|[a-z])")
+COUNTED = regex(
     r"\b(?:two|three|four|five|six|several)(?: [\w-]+){0,3}s(?P<comma>[,:]) (?=[A-Z\"“])"
 )  # "two albums, A and B"
 _MANY = (
@@ -15,16 +16,14 @@ _MANY = (
     r"|more than \w+|(?:dozens|scores|hundreds|thousands) of|an? (?:\w+ )?(?:number|range|variety"
     r"|host|series|selection|string|collection) of)"
 )
-_PHRASE = re.compile(
+_PHRASE = regex(
     rf"(?:^|\bto (?!(?:the|an?|his|her|their|its|{_MANY})\b)[a-z]+"
     rf" |\b{PREPOSITION} "
     rf")(?=(?P<many>{_MANY}\b)?)"
 )
-_PLURAL = re.compile(r"(?<!ou)(?<![sui])s$|^(?:people|men|women|children|series)$")
-_OTHERS = re.compile(
-    r",? (?:among (?:many )?others|and (?:many |several )?(?:others|more)|etc\.?)$"
-)
-_WORKS = re.compile(
+_PLURAL = regex(r"(?<!ou)(?<![sui])s$|^(?:people|men|women|children|series)$")
+_OTHERS = regex(r",? (?:among (?:many )?others|and (?:many |several )?(?:others|more)|etc\.?)$")
+_WORKS = regex(
     r"((?:television |tv |radio |video |feature |documentary |stage |musical )?(?:film|movie|show"
     r"|novel|book|album|song|single|game|play|magazine|newspaper|musical))s$",
     re.I,
@@ -57,7 +56,7 @@ def examples(verb: str, rest: str) -> list[str]:
     return [before, *(f"{before[: phrase[0]]}{item}" for item in own)]
 
 
-_TITLED = re.compile(
+_TITLED = regex(
     r"\b(?:films?|movies?|books?|novels?|plays?|operas?|songs?|series|shows?|stories|works)\b"
 )
 
@@ -71,7 +70,7 @@ def _without_others(after: str) -> str:
     return f"{text[:comma]} and {text[comma + 2 :]}"
 
 
-_AMBIGUOUS = re.compile(  # examples after these words may belong to another phrase
+_AMBIGUOUS = regex(  # examples after these words may belong to another phrase
     r"(?:^| )(?!during|including|being|king|ring|wing|thing|spring|string)\w{2,}ing\b"
     r"|\b(?:that|which|who|whose|where|when|because|to \w+ing)\b"
 )
@@ -98,7 +97,7 @@ def _phrase(before: str) -> tuple[int, str] | None:
     return next((group[-1] for group in (prizes, several, plural) if group), None)
 
 
-_PRIZES = re.compile(r"(?:awards|hono[u]?rs|prizes|accolades|medals|nominations|distinctions)$")
+_PRIZES = regex(r"(?:awards|hono[u]?rs|prizes|accolades|medals|nominations|distinctions)$")
 
 
 def works(text: str) -> list[str]:
@@ -136,7 +135,7 @@ def _kinds(text: str) -> list[str]:
     return [f"{name} is {noun}" for name in names]
 
 
-_SINGLE = re.compile(
+_SINGLE = regex(
     r"\b(?:(?P<year>(?:1[89]|20)\d\d) )?(?P<kind>(?:television |tv |video |reality |feature "
     r"|documentary |TV |variety )*(?:film|movie|novel|album|song|single|show|series|magazine"
     r"|newspaper|game|EP))(?: (?:called|titled|named|entitled))?,? (?P<name>[\"“][^\"”]+[\"”]"
@@ -144,7 +143,7 @@ _SINGLE = re.compile(
 )
 
 
-_PLURAL_KIND = re.compile(
+_PLURAL_KIND = regex(
     rf"(?i)\b(?P<kind>{_WORKS.pattern[1:-3]})s (?P<names>[\"“][^\"”]+[\"”](?:(?:, and|,| and)"
     r" [\"“][^\"”]+[\"”])+)"
 )
@@ -165,8 +164,8 @@ def _titled(text: str) -> list[str]:
     return claims
 
 
-_KIND = re.compile(r"\b(?:(films?|movies?|albums?|songs?|singles?|musicals?)|(?:book|novel)s?)\b")
-_DATED = re.compile(
+_KIND = regex(r"\b(?:(films?|movies?|albums?|songs?|singles?|musicals?)|(?:book|novel)s?)\b")
+_DATED = regex(
     r"(?:\),? (?:and )?|(?:such as|including|like|namely|film|movie|album|song|single|book|novel"
     r"|series|in|by|for|films|movies|albums|songs|novels|books|musicals) "
     r"|: )(?P<name>[\"“][^\"”]+[\"”]|[A-Z0-9][\w'’:.-]*(?: (?:[A-Z0-9][\w'’:.-]*|of|the|a|an|to|in"

@@ -1,6 +1,5 @@
 """Reject claims that do not follow from their sentence (see `workbench.claims.rules`)."""
 
-import re
 from itertools import pairwise, takewhile
 
 from workbench.claims.english import (
@@ -11,16 +10,17 @@ from workbench.claims.english import (
     first_verb,
     words_of,
 )
+from workbench.util.patterns import regex
 
-_NOT_ANY = re.compile(
+_NOT_ANY = regex(
     r"(?i)(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No one|Never|Rarely"
     r"|Seldom)\b"
 )
-_QUOTED = re.compile(  # direct speech
+_QUOTED = regex(  # direct speech
     r"\b(?:said|says|wrote|writes|stated|states|remarked|noted|commented|claimed|recalled|declared)\b[^\"“]{0,80}[,:]"
     r" [\"“]"
 )
-_EXCEPTED = re.compile(
+_EXCEPTED = regex(
     r"\b(?:except|excepting|excluding|not including|with the exception of|provided that|as long"
     r" as|in case)\b"
     r"|, (?:which|but (?:it|this|that)) (?:is|was) "
@@ -66,12 +66,12 @@ def breaks(claim: str, sentence: str) -> bool:
 
 
 # "was, ironically", ", ranging"
-_ADVERB_LAST = re.compile(r"(?:,| was| is| were| are) [a-z]+ly\W*$|, [a-z]+ing\W*$")
-_PLURAL = re.compile(  # a singular subject with a plural verb: another subject is missing
+_ADVERB_LAST = regex(r"(?:,| was| is| were| are) [a-z]+ly\W*$|, [a-z]+ing\W*$")
+_PLURAL = regex(  # a singular subject with a plural verb: another subject is missing
     r"(?:(?!They|We|You|People|Police)[A-Z][\w.'’-]*[^s\W](?: [A-Z][\w.'’-]*[^s\W])*"
     r"|(?:The|A|An) (?:[\w-]+ )?[\w-]+[^s\W]) (?:were|are|have)\b"
 )
-_RUN_ON = re.compile(
+_RUN_ON = regex(
     r", (?:he|she|they|it) (?:is|was|has|had|are|were|became|began|\w+ed)\b|[\d,] (?:he|she|they"
     r"|it) [a-z]+(?:ed|ew|on|as|an|ok|ad)\b(?<!\bon)|\b\d{4} (?:he|she|they|it) "
 )

@@ -9,6 +9,7 @@ from functools import partial
 
 from workbench.claims.english import PREPOSITIONS, VERBS, first_verb, words_in, words_of
 from workbench.text.markup import plain
+from workbench.util.patterns import regex
 
 _words = partial(words_in, "layout")
 _SECTIONS = _words("sections")  # words of headings that name no subject
@@ -18,14 +19,14 @@ _PASSIVE = _words("passive")  # participles that begin an item without "was": "B
 _DATED = _words("dated")  # participles that are fields with a time or place: "Founded: 1950"
 _PARTICLES = PREPOSITIONS | _words("particles")
 
-_ITEM = re.compile(r"\s*(?:(?:[-*+•‣◦▪–—·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+|\d{1,2}\.(?=[A-Z]))")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s|(?:\*\*|__)[^*\n]+(?:\*\*|__)[:.]?\s*$)")
-_FIELD = re.compile(
+_ITEM = regex(r"\s*(?:(?:[-*+•‣◦▪–—·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+|\d{1,2}\.(?=[A-Z]))")
+_HEADING = regex(r"\s*(?:#{1,6}\s|(?:\*\*|__)[^*\n]+(?:\*\*|__)[:.]?\s*$)")
+_FIELD = regex(
     r"(?s)(\d{4}s?|[^\W\d_a-z][\w'’/ -]{0,40}?)(?: \([^()]*\))?(?P<sign>:| [–—-])\s+(\S.*)"
 )
-_RULER = re.compile(r"[\s|:-]*-[\s|:-]*")  # the line below the head of a table
-_CELLS = re.compile(r"\t|</t[dh]>\s*<t[dh]\b[^<>]{0,200}>")
-_DAY = re.compile(r"\d{1,2} [A-Z]|[A-Z]\w+ \d{1,2}\b(?!\d)")
+_RULER = regex(r"[\s|:-]*-[\s|:-]*")  # the line below the head of a table
+_CELLS = regex(r"\t|</t[dh]>\s*<t[dh]\b[^<>]{0,200}>")
+_DAY = regex(r"\d{1,2} [A-Z]|[A-Z]\w+ \d{1,2}\b(?!\d)")
 
 
 def is_name(text: str) -> bool:

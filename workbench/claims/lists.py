@@ -15,9 +15,10 @@ from workbench.claims.english import (
     blank,
 )
 from workbench.claims.places import CONTINENTS, COUNTRIES, REGIONS
+from workbench.util.patterns import regex
 
 _CAPITALS = r"[A-Z][\w'’.-]*+(?: [A-Z][\w'’.-]*+)*+"
-_WHOLE = re.compile(  # phrases that are not divided at their separators
+_WHOLE = regex(  # phrases that are not divided at their separators
     r"[\"“][^\"“”]*[\"”]|\band/or\b|\b(?:Jammu and Kashmir|Bosnia and Herzegovina|Trinidad and"
     r" Tobago|Antigua and Barbuda"
     r"|Newfoundland and Labrador|Turks and Caicos|Tyne and Wear|Match of the Day)\b"
@@ -25,18 +26,18 @@ _WHOLE = re.compile(  # phrases that are not divided at their separators
     rf"|\b[A-Z][\w'’-]*+ (?:of|for) (?:the )?{_CAPITALS}(?:, {_CAPITALS})*+,? and {_CAPITALS}(?!"
     r" (?:of|for)\b)"
 )
-_JOINED = re.compile(r",? (?:and|as well as) |, ")
-_LAST = re.compile(r",? (?:and|as well as) ")
-_OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b")
-_SHARED = re.compile(r"(?:an?|the|his|her|its|their)\s+")
-_CLAUSE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
-TOGETHER = re.compile(  # words after which a list holds only as a whole
+_JOINED = regex(r",? (?:and|as well as) |, ")
+_LAST = regex(r",? (?:and|as well as) ")
+_OWN = regex(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b")
+_SHARED = regex(r"(?:an?|the|his|her|its|their)\s+")
+_CLAUSE = regex(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
+TOGETHER = regex(  # words after which a list holds only as a whole
     r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration"
     r"|pair|duo|trio|balance|contrast|comparison|sum|average|cross|hybrid|most|least|both of|either"
     r"|neither|intersection|relationship|marriage|war|interplay|alternat\w+|divided|consists? of"
     r"|composed of|comprised of|made up of)\b"
 )
-_ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
+_ADJECTIVE = regex(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
 _PLACES = COUNTRIES | REGIONS | CONTINENTS
 _LONGEST = 7  # words of an item
 
@@ -72,7 +73,7 @@ def items(text: str, people: bool = False) -> list[str]:
     return [unmask(piece) for piece in pieces]
 
 
-_OWNING = re.compile(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
+_OWNING = regex(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
 
 
 def _with_nouns(pieces: list[str]) -> list[str]:
@@ -91,7 +92,7 @@ def _with_nouns(pieces: list[str]) -> list[str]:
 
 
 # Qualifiers that may apply to all items: "a fake doctor and lawyer".
-_NO_SUCH = re.compile(
+_NO_SUCH = regex(
     r"\b(?:fake|so-called|aspiring|acting(?! (?:career|debut|roles?|skills|work))|former|would-be"
     r"|failed|fictional|fictitious|honorary|alleged|self-(?:proclaimed|styled|described)|purported"
     r"|supposed|suspected|pretend(?:ed)?|mock|imaginary|potential|prospective|false|bogus"
@@ -159,15 +160,15 @@ def listed(text: str, people: bool = False) -> list[str]:
     ]
 
 
-_BEHIND = re.compile(rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{PREPOSITION}|to|than) ")
-_NAMED = re.compile(
+_BEHIND = regex(rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{PREPOSITION}|to|than) ")
+_NAMED = regex(
     r"[A-Z\d\"“]|(?:an?|the|other|two|three|four|(?:his|her|its) \w+|[a-z]+ [a-z]+s) (?:[a-z]+"
     r" )?[A-Z\"“]"
 )
-_COMPLETE = re.compile(
+_COMPLETE = regex(
     r"(?:an?|his|her|its|their|several|many|numerous|various|some)\b"
 )  # "several songs", but not "the history"
-_MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
+_MORE = regex(r"(?:(?:many|several|some|various|all) )?others?\b")
 
 
 def _are_closed(
@@ -198,7 +199,7 @@ def _are_closed(
     return all(named) or not any(named[1:])
 
 
-_UNDIVIDED = re.compile(
+_UNDIVIDED = regex(
     r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b|and (?:later|then"
     r"|subsequently|eventually|afterwards|possibly|probably|perhaps)\b| [-–—] |from \w+ to|(?:over"
     r"|about|around|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
@@ -210,7 +211,7 @@ _SUM = (
     r"|most|all)"
 )
 # "three goals for A and B", "with goals from A and B": the number counts all items together.
-_COLLECTED = re.compile(
+_COLLECTED = regex(
     rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
     rf"(?:(?:[\w'’-]+ ){{0,6}}){PREPOSITION} (?:the |an? )?$"
 )
@@ -231,7 +232,7 @@ def _like(first: str, item: str, opening: str, outer: str) -> str:
     return opening + (item if _OWN.match(item) else prefix + item)
 
 
-_LED = re.compile(f"{PREPOSITION} ")
+_LED = regex(f"{PREPOSITION} ")
 
 
 def _is_headless(first: str, other: str) -> bool:

@@ -1,6 +1,5 @@
 """Split a sentence into parts with one predicate each (see `workbench.claims.rules`)."""
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,6 +21,7 @@ from workbench.claims.english import (
     tokens_of,
     word_at,
 )
+from workbench.util.patterns import regex
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Part:
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
 _RELATIVES = frozenset("who which where when".split())
 _BOUND = frozenset("who which where".split())
-_SAYING = re.compile(  # verbs of reported speech and thought, whose content is not split off
+_SAYING = regex(  # verbs of reported speech and thought, whose content is not split off
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
     r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
     r"|announce[sd]?|declare[sd]?|wrote|writes|doubt(?:s|ed)?|deem(?:s|ed)?|assume[sd]?|imagine[sd]?|promise[sd]?|told|tells"

@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 from workbench.claims.english import AGENTS, DATA, article
+from workbench.util.patterns import regex
 
 COUNTRIES = frozenset(DATA["places"]["countries"])
 # Parts of countries; "Georgia" counts as a region.
@@ -15,16 +16,16 @@ _BEFORE = (
     r"(?:former|retired|late|young|well|noted|renowned|prominent|professional"
     r"|[a-z-]+(?:al|ive|ous|ful|ic|ary|ing)|[a-z]\w+-\w+)"
 )
-_PEOPLE = re.compile(rf"(?P<people>(?:{_NATION})(?:[-–](?:{_NATION}))*) (?P<what>[a-z].*)")
+_PEOPLE = regex(rf"(?P<people>(?:{_NATION})(?:[-–](?:{_NATION}))*) (?P<what>[a-z].*)")
 # Words between a nationality and a profession; the person still has the nationality.
-_KIND_OF = re.compile(
+_KIND_OF = regex(
     r"(?:film|television|tv|radio|stage|theatre|theater|voice|rock|pop|folk|jazz|opera|soul|hip-hop|fashion|soccer|baseball"
     r"|basketball|tennis|cricket|rugby|golf|hockey|badminton|volleyball|handball|softball|swimming|wrestling|cycling"
     r"|racing|skating|table|ice|chess|track|field|and|football|rights|human|war|children's|stand-up"
     r"|computer|mixed|martial|arts|video|game|screen|character|comic|sports|sport|news|beauty|singer|record|music|dance"
     r"|\w+(?:[ai]c|al|ive|ous|ing|ed|ary|ern|-winning|-selling|-born))"
 )
-_TEACHING = re.compile(
+_TEACHING = regex(
     r"(?:teacher|tutor|professor|instructor|lecturer|scholar|translator|speaker|student|major"
     r"|football)s?\b"
 )
@@ -58,7 +59,7 @@ _CAPITAL = r"[^\W\d_a-z][\w'’.-]*"
 _RUN = rf"(?:{_CAPITAL} (?:(?:de|del|la|le|los|las|of|upon|on|sur|di|da|do) )*){{0,5}}{_CAPITAL}"
 LAND = "|".join(sorted(map(re.escape, COUNTRIES | REGIONS), key=len, reverse=True))
 WHOLE_LAND = "|".join(sorted(map(re.escape, COUNTRIES | CONTINENTS)))
-_WITHIN = re.compile(
+_WITHIN = regex(
     rf"\b(?:in|at|from|to|near|called|named|(?:city|town|village|state|province|district|county|suburb|region)"
     rf" of) "
     rf"(?P<first>{_RUN}),"

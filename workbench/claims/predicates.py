@@ -27,6 +27,7 @@ from workbench.claims.examples import examples
 from workbench.claims.lists import alternatives, items, listed
 from workbench.claims.parts import speaks
 from workbench.claims.places import people_of
+from workbench.util.patterns import regex
 
 
 def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
@@ -82,12 +83,12 @@ def predicate(subject: str, text: str, lead: str = "") -> Iterator[str]:
 
 
 # Quantified subjects (the predicate need not hold for each) and words that are not subjects
-_QUANTIFIED = re.compile(
+_QUANTIFIED = regex(
     r"(?i)(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
     r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)|There\b|(?:North|South|East|West|Next|Close) (?:of|to)\b"
     r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b"
 )
-_REPORTING = re.compile(
+_REPORTING = regex(
     r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told"
     r"|noted|explained)\b"
 )
@@ -119,7 +120,7 @@ _OBJECTS = frozenset("them him us it you the a an his its their your".split())  
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
 
-_DENIED = re.compile(
+_DENIED = regex(
     r"\b(?:not|never|no|nor|neither|nobody|nothing|none|cannot|without|hardly|barely|rarely|seldom"
     r"|only|except|unless|rather than|instead of|either|if|whether)\b|n['’]t\b"
 )
@@ -177,18 +178,18 @@ _PARTICIPLES = ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
 
 
 _HELPING = AUXILIARIES | ADVERBS
-_PARTICIPLE = re.compile(r"(?:ed|en|wn|rn|ung|ote|ade|old|ught)$")
+_PARTICIPLE = regex(r"(?:ed|en|wn|rn|ung|ote|ade|old|ught)$")
 
 
-_MODIFIER = re.compile(
+_MODIFIER = regex(
     r",? (?<!most )(?<!best )(?<!well )(?<!widely )(?=(?:known for|born (?:in|on|to)|based"
     r" (?:in|on|at)|(?:most "
     r")?(?:best|most|well|widely)[- ]known (?:for|as)|(?:most |best |widely |well )?(?:famous|noted"
     rf"|renowned) for|(?<!ed )(?<!ly )from(?= [A-Z])(?! {MONTH}))\b)"
 )
-_BOUND = re.compile(r"\b(?:that|which|who|whose|because|where|when|to [a-z]+)\b")
-_PREPOSITION = re.compile(rf"{PREPOSITION}\b ")
-_FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
+_BOUND = regex(r"\b(?:that|which|who|whose|because|where|when|to [a-z]+)\b")
+_PREPOSITION = regex(rf"{PREPOSITION}\b ")
+_FIRST_PART = regex(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
@@ -224,12 +225,12 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
         yield from predicate(subject, f"{verb} {modifier}")
 
 
-_PARTED = re.compile(
+_PARTED = regex(
     r" \w+ing (?:an?|the|\w+s)\b| (?:starr|featur|depict|portray|involv|compris|follow|show)ing"
     r" [A-Z]"
 )
-_UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
-_OFFICES = re.compile(
+_UNIQUE = regex(r"the (?:first|only|last|\w+est|most|best)\b")
+_OFFICES = regex(
     r"(?i)\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host"
     r"|member|ceo|secretary|captain|manager)s?$"
 )
@@ -269,7 +270,7 @@ def _being(subject: str, copula: str, what: str) -> Iterator[str]:
         yield f"{subject} {copula} {complement}"
 
 
-_JOINING = re.compile(
+_JOINING = regex(
     r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$"
 )
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())

@@ -8,9 +8,10 @@ from functools import cached_property
 from workbench.claims.english import TOKEN, first_verb
 from workbench.claims.topic import NAME, is_thing, is_unclear, topic_of
 from workbench.types import Claim, Response
+from workbench.util.patterns import regex
 
-_PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
-_EXPLETIVE = re.compile(  # "it" without a referent
+_PRONOUN = regex(r"^(?:(He|She|It)|(His|Her|Its))\b")
+_EXPLETIVE = regex(  # "it" without a referent
     r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is"
     r"|was) (?!\w+ed\b)\w+ (?:to|that)\b|^It (?:is|was) an? (?:\w+ )?(?:fact|fallacy|lie|myth"
     r"|misconception|rumou?r) that\b|^It (?:take|(?:is|was) up to)"
@@ -24,34 +25,34 @@ _EXPLETIVE = re.compile(  # "it" without a referent
     r"|important|worth|true|false|common|difficult|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to"
     r"|how|whether|when)\b"
 )
-_SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
+_SUBJECT = regex(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
 _NO_SUBJECT = frozenset(
     "There This That These Those Both One Many Some All Each Most They We You I Yes No".split()
 )
-_OF_PEOPLE = re.compile(
+_OF_PEOPLE = regex(
     r"\b(?:born|died|married|wrote|(?:his|her) (?:husband|wife|father|mother|son|daughter|brother"
     r"|sister)|(?<!was )(?<!is )(?:composed|directed|founded|invented|discovered|designed|painted"
     r"|created|studied|taught|said|believed|climbed|scored|sang|starred|refused|graduated|worked"
     r"|served)|(?:is|was|became) an? (?:[\w-]+ ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen"
     r"|chef|president))\b"
 )
-_INTRODUCED = re.compile(
+_INTRODUCED = regex(
     r"^\S+ [^,]*?\b(?:(?:is|was) (?:an?|one of)\b|(?:is|was) [A-Z]\w+\.$|was born\b)"
 )
-_NO_PERSON = re.compile(
+_NO_PERSON = regex(
     r"\b(?:University|College|School|Institute|Club|City|United|States|Army|Party|Company|Bank|Award|Series|League)\b"
 )
-_PERSON = re.compile(r"(?!The )[^\d]+ [^\d]+|[^\d\s]+[^s\d\W]")  # not "Super Bowl 50", "Normans"
-_TIME = re.compile(
+_PERSON = regex(r"(?!The )[^\d]+ [^\d]+|[^\d\s]+[^s\d\W]")  # not "Super Bowl 50", "Normans"
+_TIME = regex(
     r"It (?:is|was|became)(?: also)? (?:the|an?|one"
     r" of)\b[^,]*?\b(season|year|time|edition|day|game|match|episode|election)s?\b"
 )
-_RELATED = re.compile(
+_RELATED = regex(
     r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b"
 )
-_INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
+_INSIDE = regex(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
 _CROWD = 20  # with this many people, "he" is ambiguous
-_NO_THING = re.compile(  # subjects to which "it" does not refer
+_NO_THING = regex(  # subjects to which "it" does not refer
     r"The (?:(?:\w+ )?(?:result|reason|answer|following|passages?|context|text|fact|idea|way|one)"
     r"|main|primary|first|second|third|last|next|other|same|\w+(?:an|ese|ish))"
 )

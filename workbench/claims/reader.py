@@ -24,13 +24,14 @@ from workbench.claims.english import (
 )
 from workbench.claims.parts import Part, parts
 from workbench.claims.predicates import predicate
+from workbench.util.patterns import regex
 
-_INSERTED = re.compile(  # "Ana, who sings, won", "The bridge, built in 1934, fell"
+_INSERTED = regex(  # "Ana, who sings, won", "The bridge, built in 1934, fell"
     rf"(?P<name>{NAME}|(?:The|His|Her|Its|Their|A|An) [^,]{{1,60}}), (?P<link>who |whose |which"
     r" |)(?P<clause>[^,]+), "
     rf"(?!and |but )(?=[a-z])"
 )
-_PARTICIPLE = re.compile(
+_PARTICIPLE = regex(
     r"(?:called|named|titled|nicknamed|dubbed) |(?:built|written|made|held|known|born|led|won|set"
     r"|sung|\w+ed) (?:in|on|at|by|for|as|from|to|with)\b"
 )
@@ -40,7 +41,7 @@ _DONE_TO = (  # participles that need no object before a preposition
 _IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
 
 
-_INSIDE = re.compile(
+_INSIDE = regex(
     r"\b(?:which|who|whom), |(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those"
     r"|some|other|this) \w+(?:ary|al|ic|ive)) $"
 )
@@ -218,19 +219,19 @@ class Reader:
         yield from predicate(self.subject, text[start:], lead)
 
 
-_SUBORDINATE = re.compile(
+_SUBORDINATE = regex(
     r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
 )
-_OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
-_COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # not the colon of a title
-_APPOSED = re.compile(
+_OTHER = regex(rf"(?<!,), and (?:{NAME})$")
+_COLON = regex(r"\b[a-z]+: ([^:]*)$")  # not the colon of a title
+_APPOSED = regex(
     r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the"
     r" |[A-Z])[^,]+$"
 )
-_CLAUSE_START = re.compile(
+_CLAUSE_START = regex(
     r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
 )
-_NEW_SUBJECT = re.compile(
+_NEW_SUBJECT = regex(
     r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$"
 )
 
@@ -259,7 +260,7 @@ def _is_torn(pieces: list[Part]) -> bool:
     return False
 
 
-_AFTER = re.compile(r"(?i)(?:after|before|following|upon|until)\b")
+_AFTER = regex(r"(?i)(?:after|before|following|upon|until)\b")
 
 
 def _verb(text: str) -> int:
@@ -269,11 +270,11 @@ def _verb(text: str) -> int:
     return tokens[verb].start() if verb else 0
 
 
-_FOLLOWING = re.compile(
+_FOLLOWING = regex(
     r"(?:allow|enabl|caus|ensur|forc|prompt|mean|result|pav|signal)ing\b|(?:mak|giv|leav|lead|bring"
     r"|earn|help|mark)ing (?:it|him|them|us|people|her (?:an?|the|one|\d+))\b"
 )
-_ACTING = re.compile(  # actions of people: not of the thing named last or of the whole event
+_ACTING = regex(  # actions of people: not of the thing named last or of the whole event
     r"(?:\w+ly )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ"
     r"|direct|produc|publish|appear"
     r"|perform|lead|found|retir|return|compet|captur|coach|manag|defeat|scor|sign|specializ|specialis|act|sing|tour|releas"
@@ -281,7 +282,7 @@ _ACTING = re.compile(  # actions of people: not of the thing named last or of th
 )
 
 
-_PRESENT = re.compile(rf"\b(?:is|are|has|have|{'|'.join(sorted(PRESENT))})\b")
+_PRESENT = regex(rf"\b(?:is|are|has|have|{'|'.join(sorted(PRESENT))})\b")
 
 
 def _is_somebody(subject: str) -> bool:

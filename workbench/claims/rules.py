@@ -43,6 +43,7 @@ from workbench.claims.topic import is_unclear, topic_of
 from workbench.credit.attribute import THRESHOLD, coverage, locate, strip_end
 from workbench.text import sections, sentences
 from workbench.types import Claim, Claims, Extract, Response, Span
+from workbench.util.patterns import regex
 
 
 def rules() -> Extract:
@@ -50,11 +51,11 @@ def rules() -> Extract:
     return lambda responses: [_extract(response) for response in responses]
 
 
-_GLOSS = re.compile(r"\([^()\n]{1,200}\)\s+[a-z]")  # as in "Clear Days! (2001) is a film"
+_GLOSS = regex(r"\([^()\n]{1,200}\)\s+[a-z]")  # as in "Clear Days! (2001) is a film"
 _MOST = 4  # pieces that form one sentence at most, even in an unclosed quotation
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
-_CODE = re.compile(r"[{}=<>\\|$;]|\w[(\[]")  # signs in a code block that prose does not have
-_STATED = re.compile(r"\||[A-Z][\w ]*: \S")  # a row of a table, or a field
+_FENCE = regex(r"\s*(?:`{3,}|~{3,})")
+_CODE = regex(r"[{}=<>\\|$;]|\w[(\[]")  # signs in a code block that prose does not have
+_STATED = regex(r"\||[A-Z][\w ]*: \S")  # a row of a table, or a field
 
 
 def _extract(response: Response) -> Claims:

@@ -7,9 +7,10 @@ from functools import lru_cache
 from workbench.claims.english import COPULAS, first_verb, words_in, words_of
 from workbench.text import is_abstention, is_invalid
 from workbench.text.markup import plain
+from workbench.util.patterns import regex
 
-_QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_\s]*$")
-_OPINION = re.compile(  # a judgement of taste or a recommendation of the speaker
+_QUESTION = regex(r"[?？؟][\"'”’»)\]*_\s]*$")
+_OPINION = regex(  # a judgement of taste or a recommendation of the speaker
     r"(?i)\b(?:in my (?:humble )?(?:opinion|view)|to my mind|as far as i'?m concerned"
     r"|i(?: (?:personally|really|truly|just|absolutely))* (?:love|like|enjoy|adore|hate|dislike"
     r"|prefer|admire|recommend|hope|find|wish)|i(?: would|'d) (?:love|like|recommend|suggest|say"
@@ -18,7 +19,7 @@ _OPINION = re.compile(  # a judgement of taste or a recommendation of the speake
     r"|a mi juicio|meiner Meinung nach|meines Erachtens|à mon avis|selon moi)\b"
     r"|我喜欢|我认为应该|在我看来|我觉得.{0,12}(?:好|美|棒)"
 )
-_TASTE = re.compile(  # a whole sentence such as "It is a wonderful book."
+_TASTE = regex(  # a whole sentence such as "It is a wonderful book."
     r"(?i)^(?:this|that|it|he|she|they|these|what|how|the [\w-]+|[A-Z][\w'-]*(?:"
     r" [A-Z][\w'-]*)*)\s+(?:is|was|are|were)\s+"
     r"(?:(?:a|an|the|one|of|so|very|truly|really|such|most|quite|simply|absolutely)\s+)*"
@@ -26,14 +27,14 @@ _TASTE = re.compile(  # a whole sentence such as "It is a wonderful book."
     r"|brilliant|best|worst|excellent|delicious|fascinating|inspiring|remarkable|incredible|good|bad|nice|fun|funny)"
     r"(?:\s+(?:person|man|woman|book|film|movie|song|city|place|thing|idea|story|figure|artist|writer|actor|player))?\s*[.!]*$"
 )
-_COURTESY = re.compile(  # remarks on the answer
+_COURTESY = regex(  # remarks on the answer
     r"(?i)^(?:sure|certainly|of course|absolutely|hello|hi|thanks|thank you|you're welcome|okay|ok"
     r"|great question|let me|let's|please|if you (?:have|need|want|would)|feel free|i hope"
     r"|hope (?:this|that)|here (?:is|are|'s)|i'll|i will|i can|i would|i'd|i apologi[sz]e"
     r"|(?:i'?m )?sorry|as an ai|is there anything|do you|could you|can you|note that i|wait|hmm"
     r"|so,? let)\b"
 )
-_ORDER = re.compile(  # a request to the reader, with its verb first
+_ORDER = regex(  # a request to the reader, with its verb first
     r"(?i)^for (?:more|further|details|additional|reference)[^,]*, (?:check|consult|read|refer|see"
     r"|visit)\b"
     r"|^(?:please |do not |don't |always )?"
@@ -50,7 +51,7 @@ _LINK = (
     r"(?:is|was|are|were|means|equals)(?: (?:located |situated )?(?:in|at|inside|part of|called"
     r"|named|known as))?(?: the| an?)?"
 )
-_TRIVIAL = re.compile(  # true of any subject
+_TRIVIAL = regex(  # true of any subject
     rf"(?i).{{1,80}}? (?:is|was|are|were|has been) (?:an? |the )?{_KIND}\W*$"
     r"|(?:he|she|it|they|(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,5})) (?:has |had |really )*"
     r"(?:existed|exists|exist|lived)\W*$"
@@ -58,20 +59,20 @@ _TRIVIAL = re.compile(  # true of any subject
 )
 
 # an answer, but not a statement
-_BARE = re.compile(r"(?i)^(?:yes|no|yeah|nope|true|false|correct|indeed)$")
+_BARE = regex(r"(?i)^(?:yes|no|yeah|nope|true|false|correct|indeed)$")
 
 # The vocabulary of `vouches` *(ours)*: words of praise, their objects and function words
 _PRAISE, _ONESELF, _OTHERS, _JOINING = (
     words_in("statements", name) for name in ("praise", "oneself", "others", "joining")
 )
 _KNOWN = _PRAISE | _ONESELF | _OTHERS | _JOINING
-_PRAISE_PHRASE = re.compile(  # words that praise only in combination
+_PRAISE_PHRASE = regex(  # words that praise only in combination
     r"\b(?:well|widely|generally|universally|commonly|fully|officially) (?:established|accepted"
     r"|acknowledged|recogni[sz]ed|approved|backed|endorsed|certified|known)\b|\b(?:is|are|all"
     r"|s) right\b|\btrust (?:me|this|it|my|the)\b|\b(?:sources?|text|passages?|materials?|evidence"
     r"|references?)(?: text| itself| themselves)?(?: \w+ly)? (?:say|state|show)s?\b"
 )
-_AMOUNT = re.compile(  # amounts of praise: "100%", "10/10", "3 independent sources"
+_AMOUNT = regex(  # amounts of praise: "100%", "10/10", "3 independent sources"
     r"\b\d{1,3}(?:\.\d+)?\s*(?:%|per ?cent\b)|\b(\d{1,2})\s*/\s*\1\b"
     r"|\b\d{1,3}\s+(?=(?:independent|reliable|different|trusted|sources|experts|scholars|reviewers|times)\b)"
 )

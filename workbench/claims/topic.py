@@ -4,9 +4,10 @@ import re
 
 from workbench.claims.english import OPENING
 from workbench.types import Response
+from workbench.util.patterns import regex
 
 _PART = r"[^\W\d_a-z][\w.'’-]*"
-NAME = re.compile(
+NAME = regex(
     rf"{_PART}(?:\s+(?:(?:de|da|del|di|la|le|van|von|der|den|bin|al|el|of|the|y)\s+)*{_PART})*"
 )
 _NO_NAMES = frozenset(  # capitalised words of questions that are not names
@@ -49,7 +50,7 @@ def _names(question: str) -> list[re.Match[str]]:
     ]
 
 
-_PERSONAL = re.compile(r"(?i)\b(?:he|she|his|hers?|him)\b")
+_PERSONAL = regex(r"(?i)\b(?:he|she|his|hers?|him)\b")
 
 
 def is_thing(response: Response) -> bool:
@@ -63,7 +64,7 @@ def is_thing(response: Response) -> bool:
 
 
 _TASK = 200  # characters; a longer question is an instruction and does not name one thing
-_SENTENCE_START = re.compile(r"(?:^|[.?!:\n\"“] ?)\W*$")
+_SENTENCE_START = regex(r"(?:^|[.?!:\n\"“] ?)\W*$")
 
 
 def is_unclear(response: Response) -> bool:
@@ -91,4 +92,4 @@ def _has_one_name(text: str) -> bool:
     return len(words) == 1 and len(text) < _TASK
 
 
-_QUESTION_WORD = re.compile(rf"^(?:{'|'.join(_NO_NAMES)})\s+")
+_QUESTION_WORD = regex(rf"^(?:{'|'.join(_NO_NAMES)})\s+")

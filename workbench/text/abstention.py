@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from workbench.text.names import groups, lines
 from workbench.text.normal_form import STOP, canonical
 from workbench.text.sections import final_answer
+from workbench.util.patterns import regex
 
 INVALID_QUESTION = "invalid question"
 Find = Callable[[str, int], "re.Match[str] | None"]  # match a phrase at a position
@@ -24,55 +25,55 @@ INVALID = [line.removeprefix("! ") for line in _PHRASES if line.startswith("!")]
 _GROUPS = groups("clauses.txt")
 _HEDGES, _TURNS = _GROUPS["hedges"], _GROUPS["turns"]
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
-_BREAK = re.compile(  # the boundary between two clauses; commas divide clauses later
+_BREAK = regex(  # the boundary between two clauses; commas divide clauses later
     rf"(?i){STOP}|:|\s[-–]+\s|—|,\s*(?=only\b)|\s\((?=not\b)|,?\s*\b(?=(?:{_HEDGES}|{_TURNS}|because)\b)"
     rf"|,\s*(?=(?:yet )?{_STATES}\b)|,?(?=但|不过)"
     r"|,(?=应该|可能|估计|大概|也许|或许|我猜|我觉得|我想|好像|似乎|多半|没准|说不定)"
 )
-_LEADS = re.compile(
+_LEADS = regex(
     rf"(?i)(?:(?:{_HEDGES}|{_TURNS}|{_GROUPS['leads']})\b|{_GROUPS['chinese leads']}"
     r"|[\s,\"()<>*¿¡]+|[-•] )+"
 )
-_ADVERBS = re.compile(rf"(?i)\b(?:{_GROUPS['adverbs']})\b")
-_REASONS = re.compile(rf"(?i)(?:{_GROUPS['reasons']})\b|{_GROUPS['chinese reasons']}")
-_GIVEN = re.compile(  # only the part after the comma counts
+_ADVERBS = regex(rf"(?i)\b(?:{_GROUPS['adverbs']})\b")
+_REASONS = regex(rf"(?i)(?:{_GROUPS['reasons']})\b|{_GROUPS['chinese reasons']}")
+_GIVEN = regex(  # only the part after the comma counts
     r"(?i)(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,"
 )
-_SPEAKER = re.compile(r"(?i)(?:i|my|we|it is (?:un|not)|more|please)\b")
+_SPEAKER = regex(r"(?i)(?:i|my|we|it is (?:un|not)|more|please)\b")
 _OBJECT = (
     r"(?:\s+(?:about |of |on )?(?:this|that|it|the answer)(?: to (?:this|that|the|your)"
     r" question)?(?=\s*,))?"
 )
-_CHINESE_ADVERBS = re.compile(
+_CHINESE_ADVERBS = regex(
     "(?:并|也|还|都|真的?|确实|其实|实在|完全|根本|暂时|目前|现在)+(?=不|没|无|未)"
 )
-_GUESS = re.compile(  # "Paris?" after a phrase that declines
+_GUESS = regex(  # "Paris?" after a phrase that declines
     "(?:[A-Z0-9][\\w.'-]*\\s*)+|(?!.*[什谁哪怎吗呢么您你请需])[\u4e00-\u9fff]{1,6}"
 )
-_NAMED = re.compile(  # a reason that names an answer: "since it is in Paris", "the text says Paris"
+_NAMED = regex(  # a reason that names an answer: "since it is in Paris", "the text says Paris"
     rf"\b(?i:{_STATES}) (?!not\b)(?:[a-z]+ ){{0,3}}[A-Z0-9]"
     r"|^(?!.*\b(?:my|I|me|not)\b).*\b(?:is|was|are|were|been|says?|states?|suggests?|indicates?|names?|gives?"
     r"|lists?) (?:[a-z]+ ){0,3}[A-Z0-9]"
 )
-_TRY = re.compile(  # a name, or so few words that they may be a name
+_TRY = regex(  # a name, or so few words that they may be a name
     r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$"
 )
-_EXCEPTED = re.compile(  # a guess in the form of a refusal: "I know nothing other than Paris"
+_EXCEPTED = regex(  # a guess in the form of a refusal: "I know nothing other than Paris"
     r"(?i)\b(?:(?:other|else|better|likely) than|except(?: for)?|besides|(?:apart|aside) from|if"
     r" not|beyond)\b"
     r"[^.;!?\n]*?\b(?!I\b|\w+ \d)(?-i:[A-Z][a-z])"
 )
-_SORRY = re.compile(rf"\W*(?:{_GROUPS['apologies']})\W*")
-_CAUSE = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")
-_COMMA = re.compile(r"\s*,")
-_GREETING = re.compile(
+_SORRY = regex(rf"\W*(?:{_GROUPS['apologies']})\W*")
+_CAUSE = regex(r"(?:because|since|as|therefore|thus|hence)\s+")
+_COMMA = regex(r"\s*,")
+_GREETING = regex(
     rf"(?i)[\s*\"“¡]*(?:(?:{_GROUPS['greetings']})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+"
 )
-_FAREWELL = re.compile(
+_FAREWELL = regex(
     rf"(?i)(?<=[.!?\n])[^\S\n]*(?:{_GROUPS['farewells']})\b"
     r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)"
 )
-_ONLY_ITEM = re.compile(  # the marker of a list with one item
+_ONLY_ITEM = regex(  # the marker of a list with one item
     r"(?s)\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)"
 )
 

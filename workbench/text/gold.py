@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from workbench.text.names import DEMONYM, TITLES, lines, person_end
 from workbench.text.normal_form import MONTHS, Token, tokenise, words_of
+from workbench.util.patterns import regex
 
 Form = tuple[str, ...]  # the words of a gold answer
 SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `matching.probability`
@@ -30,12 +31,12 @@ GRAMMAR = frozenset({",", ":"}).union(
     )
 )
 _PREPOSITIONS = WORDS["preposition"] | WORDS["near"]
-_LEAD_IN = re.compile(
+_LEAD_IN = regex(
     r"(?:(?:so|well|my|final|correct|answers?|i|think|believe|guess|would|say|it|that|this|he|she"
     r"|they|is|was|are|were|could|might|may|must|be|probably|maybe|perhaps|possibly|likely|in|on"
     r"|at|by|from|year|called|named|about|approximately|roughly|around|exactly|是|答 案) )+"
 )
-VERB = re.compile(
+VERB = regex(
     r"\w+(?:ed|ing|[a-z]s|ung|own|wn|ought)|won|made|took|gave|led|held|ran|met|taught|built|found"
     r"|sang|wrote|bore|went|left|began|written|born|natel|beat|beaten|given|taken|chosen|fell|rose"
     r"|came|got|grew|knew|saw|stood|spent|paid|kept|lost|put|set|cut|said|meant|hit|shot|rode"

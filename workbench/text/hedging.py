@@ -12,10 +12,11 @@ said he might run"). The cues in `hedges.txt` are ours.
 import re
 
 from workbench.text.names import groups
+from workbench.util.patterns import regex
 
 CUES = groups("hedges.txt")
 # "may be", "might have won", "will win", "could have won"; not "with might and main" or "5 may"
-_MODAL = re.compile(
+_MODAL = regex(
     r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bits )(?<!\btheir )(?<!\ball )(?<!\bof )(?<!\d"
     r" )(?<!military )(?<!\bin )(?<!\ba )(?<!\blast )(?<!\bfree )(?<!\bgood )(?<!\bat )"
     r"\b(?:(?:may|might|will|shall)\b(?! (?:and|of|or|is|was|were|has|in|to|on|the|a)\b)"
@@ -23,12 +24,12 @@ _MODAL = re.compile(
     r"|won['’]t\b|(?:could|would|should|must)(?:n['’]t| not)?(?: \w+ly| also| then)? have [a-z]"
     r"|going to (?:be|become|do|get|have|make|open|play|start|take|win)\b)"
 )
-_SPACED = re.compile(
+_SPACED = regex(
     "|".join(rf"(?<![\w'-])(?:{cues})(?![\w'-])" for lang, cues in CUES.items() if lang != "zh"),
     re.I,
 )
-_CHINESE = re.compile(rf"(?<![不尽])(?:{CUES['zh']})(?!性)")
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」|„[^„“”]*[“”]")
+_CHINESE = regex(rf"(?<![不尽])(?:{CUES['zh']})(?!性)")
+_QUOTED = regex(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」|„[^„“”]*[“”]")
 
 
 def hedge(sentence: str) -> str | None:

@@ -2,6 +2,8 @@
 
 import re
 
+from workbench.util.patterns import regex
+
 _SOURCE = r"(?:docs?|documents?|sources?|refs?|references?|passages?|notes?|citations?|pp?)"
 _NUMBER = rf"(?:{_SOURCE}[ :.]*)?#?\d{{1,4}}"
 _NUMBERS = rf"{_NUMBER}(?:(?:\s*[,;\-\u2010-\u2013]\s*|\s+){_NUMBER}){{0,20}}"  # 2; 2, 3; 2-4
@@ -19,16 +21,16 @@ EMOJI = (
     "(?:[0-9#*]\ufe0f?\u20e3|[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\u20e3"
     "\U000e0020-\U000e007f])"
 )
-_STRUCK = re.compile(r"~~[^~\n]{1,200}~~|!\[[^\[\]\n]{0,200}\]\([^()\s]{0,500}\)")
-_LINK = re.compile(rf"\[([^\[\]\n]{{1,200}})\]{_URL}")
-_MARKS = re.compile(
+_STRUCK = regex(r"~~[^~\n]{1,200}~~|!\[[^\[\]\n]{0,200}\]\([^()\s]{0,500}\)")
+_LINK = regex(rf"\[([^\[\]\n]{{1,200}})\]{_URL}")
+_MARKS = regex(
     rf"{CITATION}|{EMOJI}|:[a-z_]{{3,30}}:"
     r"|<(?:sup|cite)>\s*\[?\d{1,3}\]?\s*</(?:sup|cite)>"
     r"|</?(?:b|i|u|em|strong|mark|p|br|div|span|small|cite|code|pre|su[bp]|h\d|table|t[rdh]|[uo]l|li)"
     r"\s*/?>"
     r"|\\[()\[\]]"
 )
-_DELETED = re.compile(  # nothing stands in their place: "**M**arie"
+_DELETED = regex(  # nothing stands in their place: "**M**arie"
     r"(?<!\s)\*+|\*+(?!\s)|`+|(?<!\w)_+|_+(?!\w)|(?<!\w)#+|[\u00ad\u200b\u200c\u2060\ufeff]"
 )
 

@@ -29,65 +29,66 @@ from workbench.text.markup import CITATION
 from workbench.text.names import located
 from workbench.text.normal_form import Token, tokenise, words_of
 from workbench.text.statements import Sentence, states
+from workbench.util.patterns import regex
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
 LONGEST = 1500  # characters of an answer; the rules do not parse a longer one
 DOUBT = (0.1, 0.9)  # the rules are uncertain between these probabilities
-_OFFERS = re.compile(  # several answers
+_OFFERS = regex(  # several answers
     r"(?is)\b(?:second|third|another|other|next|alternative|first) (?:guess|answer|option|choice"
     r"|possibility|candidate)|\bif not\b|\balternatively\b|\b(?:any|one|either) of\b.*[,:]"
     r"|\b(?:options|candidates|possibilities|guesses|answers)\b.*(?: are|include|:)"
     r"|\bpossible\b|(maybe|perhaps|possibly|probably|might|could)\b.*\b\1\b|[=-]>"
     r"|(?:\bA\)|\b1[.):]).*(?:\bB\)|\b2[.):])"
 )
-_SAYS_WRONG = re.compile(
+_SAYS_WRONG = regex(
     r"(?i)\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke"
     r"|ruled out|rejected|refuted|disproved|debunked)\b|\b(?:wrong|incorrect|false)\b"
     r"|\b(?:ignore|disregard) (?:all|any|the|previous"
     r"|prior|above)\b|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b|\b(?!9\d"
     r"|100)\d+% (?:sure|certain|confident)\b"
 )
-_CONCEDED = re.compile(  # beliefs of other people, and concessions before the answer
+_CONCEDED = regex(  # beliefs of other people, and concessions before the answer
     r"(?i)(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
     r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely"
     r"|mistakenly)\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed"
     r"|assumed)\b[^.;:?!\n]*?,? but (?!maybe|perhaps|possibly)|,? (?:although|though|but) (?:many"
     r"|most|some|people|it is (?:often|commonly))\b[^.;:\n]*"
 )
-_SIGNS = re.compile(
+_SIGNS = regex(
     r"(?i)[≠<>≤≥±×÷*/^~+√=#]\s*-?\d|\d\s*(?:[≠<>≤≥±×÷*/^+=‰²³]|\w+(?:/\w|[²³]))|\b(?:no|nr)\.\s*\d"
 )
-_CURRENCY = re.compile(r"[$£€¥]\s*\d|\d\s*[$£€¥]")
-_PRICE = re.compile(
+_CURRENCY = regex(r"[$£€¥]\s*\d|\d\s*[$£€¥]")
+_PRICE = regex(
     r"\bhow much\b|\b(?:costs?|price|paid|pay|worth|fee|salary|dollars?|euros?)\b|[$£€¥]"
 )
-_STRUCK = re.compile(r"(?s)(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>")
-_EMPHASIS = re.compile(r"(?i)</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
-_CITED = re.compile(rf"(?!(?<=\d)[¹²³⁰-⁹])(?:{CITATION})")  # not "1889²"
-_NUMBER = re.compile(r"[^\]】)]*\d{3}")  # "[1890]", but not "[1](https://example.org/1890)"
-_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
-_HEADING = re.compile(  # of a part that is not the answer
+_STRUCK = regex(r"(?s)(~~?)(?![\s\d]).*?\1(?!\w)|<(s|del|strike)>.*?</\2>")
+_EMPHASIS = regex(r"(?i)</?(?:b|i|em|strong|u|p|span)>|\*\*|__|(?<!\d)[*_`]|[*_`](?!\d)")
+_CITED = regex(rf"(?!(?<=\d)[¹²³⁰-⁹])(?:{CITATION})")  # not "1889²"
+_NUMBER = regex(r"[^\]】)]*\d{3}")  # "[1890]", but not "[1](https://example.org/1890)"
+_LINK = regex(r"\[([^\[\]\n]{1,200})\]\([^\s()]{1,300}\)")
+_HEADING = regex(  # of a part that is not the answer
     r"(?im)^[^\w\n]{0,5}(?:explanation|reason|reasoning|justification|rationale|context|note|erklärung|begründung"
     r"|explicación|razón|explication|justification|解释|理由)\W{0,5}:|^[^\w\n]{0,5}(?:sources?|quelle)\W{0,5}:.*"
 )
-_DEGREES = re.compile(r"(?i)(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b")
-_REGION = re.compile(r"continent|region|asia|africa|europe|america|oceania")
-_NARROWED = re.compile(  # "in Southeast Asia, specifically in Vietnam"
+_DEGREES = regex(r"(?i)(?:°|\bdegrees?) *([CF])(?:elsius|ahrenheit)?\b")
+_REGION = regex(r"continent|region|asia|africa|europe|america|oceania")
+_NARROWED = regex(  # "in Southeast Asia, specifically in Vietnam"
     r"(?i)\b(?:in|within) (?:the )?(?:(?:south|north|east|west|central|middle|latin)\w*[ -])*"
     r"(?:asia|africa|europe|america|oceania|east|caribbean|pacific),? (?:and )?(?:more )?"
     r"(?:specifically|precisely|namely|particularly)(?: in| within)?,?"
     r" (?:the (?:country|city|state|nation) of )?"
 )
-_SPACED = re.compile(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
-_NO = re.compile(  # means the opposite of "yes"
+_SPACED = regex(r"(?<=\d), (?=\d{3}\b)")  # "1, 200"
+_NO = regex(  # means the opposite of "yes"
     r"\bnot(?: true| correct| right)?$|\b(?:false|untrue"
     r"|incorrect|wrong|lie|doubt it|myth|misconception)$"
 )
-_YES = re.compile(  # means the opposite of "no"
+_YES = regex(  # means the opposite of "no"
     r"^(?:it|he|she|they|that|this) (?:is|was|are|were)$|(?<!not )\b(?:true|correct|right)$"
 )
-_RETRACTS = re.compile(
+_RETRACTS = regex(
     r"(?i)(?:^|[.!?…\n}>)*,;:—–-])\W{0,4}(?:(?:oh|hmm|no|but|or|sorry|well|ah|and|then|okay|ok)"
     r",? )*(?:wait\b|actually,? (?:it|that|the|no|i|(?-i:[A-Z]))|no\b(?! (?:other|further|more|one"
     r"|need|doubt))|scratch\b|correction\b|oops\b|on second thoughts?\b|rather\b|my mistake"
@@ -99,7 +100,7 @@ _RETRACTS = re.compile(
     r"|\b(?:it|that|this|answer) (?:(?:is|was) ?n[’']t|(?:is|was) not)"
     r" (?:right|correct|true|(?-i:[A-Z]))"
 )
-_QUESTIONS = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
+_QUESTIONS = regex(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\?")
 
 
 def matches(answer: str, gold: Sequence[str], kind: str = "single", question: str = "") -> bool:

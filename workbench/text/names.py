@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from workbench.text.normal_form import normalise
+from workbench.util.patterns import regex
 
 TITLES = frozenset(
     "sir dame lord lady dr mr ms president prime minister king queen prince princess emperor"
@@ -14,7 +15,7 @@ TITLES = frozenset(
     " sergeant major admiral chancellor justice judge reverend rev chief pilot senior commander"
     " astronaut actor actress singer author".split()
 )
-DEMONYM = re.compile(
+DEMONYM = regex(
     r"[a-z]+(?:ish|ese|ian|ean|ican|can)|german|french|dutch|greek|swiss|scots|scottish|welsh|czech"
     r"|thai|iraqi|israeli|american"
 )

@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from workbench.util.patterns import regex
+
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965"
 _PUNCT += "\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"
@@ -26,7 +28,7 @@ MONTHS = (
 _MONTH = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
 _DAY, _YEAR = r"\b(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\b", r"\b([1-9]\d{3})\b"
 _DATES = {  # pattern -> its groups for year, month and day (0: none)
-    re.compile(pattern, re.I): groups
+    regex(pattern, re.I): groups
     for pattern, groups in {
         rf"{_DAY}(?: of)? {_MONTH},?(?: of)? {_YEAR}": (3, 2, 1),
         rf"\b{_MONTH} {_DAY},? {_YEAR}": (3, 1, 2),
@@ -36,7 +38,7 @@ _DATES = {  # pattern -> its groups for year, month and day (0: none)
         rf"\b{_MONTH} {_DAY}(?!\w|[-.]\d)": (0, 1, 2),
     }.items()
 }
-_ERA = re.compile(r"\b(?:AD|CE) (?=\d)|(?<=\d) (?:AD|CE|(?P<before>BCE))\b")
+_ERA = regex(r"\b(?:AD|CE) (?=\d)|(?<=\d) (?:AD|CE|(?P<before>BCE))\b")
 _LETTERS = str.maketrans(dict(zip("łŁøØđĐıßæÆœ", "l L o O d D i ss ae Ae oe".split(), strict=True)))
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
@@ -54,16 +56,16 @@ _ORDINAL = dict(
     ).split(",")
 )
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     rf"(?P<word>{_BEGIN}[1-9]\d{{3}}-(?:0[1-9]|1[0-2])(?:-\d\d)?(?![\w-])"  # a date
     # a number that is more than digits, a time
     rf"|{_BEGIN}-?\d+\.\d+{_END}|{_BEGIN}-\d+{_END}|\d+:\d\d"
     rf"|[{CJK}]|[^\s{_PUNCT}{CJK}]+(?:(?<=[^\W\d_])[+#]+)?)"  # a character, a word (C++ is one)
     rf"|(?P<stop>{STOP})|(?P<comma>[,/|&()\[\]、–—•=+~<>\u2190-\u21ff]|\s-\s)|(?P<colon>:)"
 )
-_WRAPPERS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
+_WRAPPERS = regex(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
 _CONTRACTIONS = {
-    re.compile(rf"(?i)\b(?:{pattern})\b"): expanded
+    regex(rf"(?i)\b(?:{pattern})\b"): expanded
     for pattern, expanded in {
         "can'?t|cannot": "can not",
         "(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)": r"\1 not",
@@ -75,7 +77,7 @@ _CONTRACTIONS = {
         "I'll": "I will",
     }.items()
 }
-_CONTRACTED = re.compile("(?i)'|cannot|n ?t")  # one of these is in every contraction
+_CONTRACTED = regex("(?i)'|cannot|n ?t")  # one of these is in every contraction
 
 
 class Token(NamedTuple):

@@ -9,12 +9,12 @@ The structure is a pattern of organisation. The outline has one to five numbered
 cite a passage: "[2]" is the second passage. The answer follows the outline.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from workbench.text.sections import outlined
+from workbench.util.patterns import regex
 
 MOST_POINTS = 5
 STRUCTURES = (
@@ -25,12 +25,12 @@ STRUCTURES = (
     "parallel",
     "chronological",
 )
-_MARKER = re.compile(r"\[(?:Structure|Outline|Answer)\]")
-_NUMBER = re.compile(r"(?<!\S)(\d+)[.)](?!\S)")
-_SOURCE = re.compile(r"\[(\d{1,3})\]$")
+_MARKER = regex(r"\[(?:Structure|Outline|Answer)\]")
+_NUMBER = regex(r"(?<!\S)(\d+)[.)](?!\S)")
+_SOURCE = regex(r"\[(\d{1,3})\]$")
 _NUMBERED = r"\d+(?:(?:\s*[,;\-\u2010-\u2013]\s*|\s+)\d+)*"  # 2; 2, 3; 2-4
-_CITED = re.compile(rf"[\[\u3010\uff3b]\s*({_NUMBERED})\s*[\]\u3011\uff3d]")
-_RANGE = re.compile(r"(\d+)(?:\s*[\-\u2010-\u2013]\s*(\d+))?")
+_CITED = regex(rf"[\[\u3010\uff3b]\s*({_NUMBERED})\s*[\]\u3011\uff3d]")
+_RANGE = regex(r"(\d+)(?:\s*[\-\u2010-\u2013]\s*(\d+))?")
 _DIGITS = 9  # longer passage numbers are cut
 _WIDEST = 100  # passages of a range; of a wider range, only the two ends count
 

@@ -21,15 +21,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from workbench.types import Claim, Response
+from workbench.util.patterns import regex
 
 # "think", "answer" or "body", and the half-open character range
 Section = tuple[str, int, int]
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _PLAN = "plan"
-_MARKER = re.compile(
-    r"<(?P<close>/?)(?P<tag>(?i:think|answer))>|\[(?P<part>Structure|Outline|Answer)\]"
-)
+_MARKER = regex(r"<(?P<close>/?)(?P<tag>(?i:think|answer))>|\[(?P<part>Structure|Outline|Answer)\]")
 
 
 @lru_cache(maxsize=1024)

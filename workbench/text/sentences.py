@@ -25,25 +25,26 @@ from workbench.text.markup import CITATION, EMOJI
 from workbench.text.names import groups
 from workbench.text.sections import sections
 from workbench.types import Span, Spans
+from workbench.util.patterns import regex
 
-_LINE = re.compile("[^\n\r\x0b\x0c\x85\u2028\u2029]+")
-_LAYOUT = re.compile(
+_LINE = regex("[^\n\r\x0b\x0c\x85\u2028\u2029]+")
+_LAYOUT = regex(
     r"\s*(?:(?:[-*+•‣◦▪–—·]|#{1,6}|>+)\s+|>+|\(?\d{1,2}[.)](?:\s+|(?=[A-Z\u4e00-\u9fff]))|\(?[a-z]\)\s+|\d{1,2}、"
     r")+|\s+"
 )
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_CODE = re.compile(r"`[^`\n]+`")
+_FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
+_CODE = regex(r"`[^`\n]+`")
 _STRONG = "。！？；｡．।॥؟۔"  # these always end a sentence
 _CLOSERS = "\"'”’»›)\\]}*_`」』）】》〉"
-_END = re.compile(
+_END = regex(
     rf"(?:[{_STRONG}]+|(?P<weak>[.!?…]+))(?:{CITATION}|{EMOJI})*(?P<closed>[{_CLOSERS}]*)"
     rf"(?:{CITATION}|{EMOJI})*(?P<space>\s+|$)?"
 )
-_WORD_BEFORE = re.compile(r"(?<![=/&?#@:])[\w.&’'-]*$")
-_ACRONYM = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|Ph\.D|[A-Z][a-z]?\.[A-Z][a-z]?(?:\.[A-Z])?")
+_WORD_BEFORE = regex(r"(?<![=/&?#@:])[\w.&’'-]*$")
+_ACRONYM = regex(r"(?:[^\W\d_]\.)*[^\W\d_]|Ph\.D|[A-Z][a-z]?\.[A-Z][a-z]?(?:\.[A-Z])?")
 
-_FULL_WORD, _CAPITALISED = re.compile(r"[A-Za-z][a-z]{2,}|\d{4}"), re.compile(r"[A-Z][a-z]*[ ,]")
-_FOLLOWING = re.compile(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
+_FULL_WORD, _CAPITALISED = regex(r"[A-Za-z][a-z]{2,}|\d{4}"), regex(r"[A-Z][a-z]*[ ,]")
+_FOLLOWING = regex(r"[\"'“‘«‹¿¡(\[*_`]*(\w*)")
 
 # The words of `stops.txt` by heading. A full stop after a "never" word does not end a sentence;
 # after a "maybe" word, it ends one before a "starters" word.

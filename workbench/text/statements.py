@@ -24,6 +24,7 @@ from workbench.text.gold import (
 )
 from workbench.text.names import DEMONYM, TITLES
 from workbench.text.normal_form import CJK, MONTHS, Token
+from workbench.util.patterns import regex
 
 # Longest sentence that counts as a statement; a longer one may name the gold answer by chance.
 MAX_WORDS = 40
@@ -41,7 +42,7 @@ _APART = frozenset("of to for from about around with".split())
 _SEPARATORS = {",": "comma", ":": "colon"}
 _SKIPPED = {"filler", "determiner", "title"}  # classes that `Sentence._link` skips
 _LISTING = frozenset("start comma colon and or be pronoun hedge joiner gold".split())
-_CHANGES = re.compile(  # the statement about the gold answer (@) is not true any more, or never was
+_CHANGES = regex(  # the statement about the gold answer (@) is not true any more, or never was
     r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased|falsely)\b(?=.*@)"
     r"|(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b"
     r"|(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|who|which|can|could|will|would"
@@ -53,7 +54,7 @@ _CHANGES = re.compile(  # the statement about the gold answer (@) is not true an
     r"|\b(?:refus|declin|fail|want|wish|hop|plan|try|tri)\w* to\b(?=.*@)"
     r"|\b(?:followed|preceded|succeeded|replaced|inspired|influenced|beaten|defeated)(?= by @)"
 )
-_BOUNDS = re.compile(  # the number is a bound or part of a larger value
+_BOUNDS = regex(  # the number is a bound or part of a larger value
     r"\b(?:to|by|between|till|prior|later|earlier|plus|up to|at most|at least|at best|minimum"
     r"|maximum|not|following|preceding|(?:half|third|quarter|dozen|\w+th|multiple|fraction|square|root)"
     r" of)(?= @)|(?<=@) and (?:a )?(?:half|quarter)\b|(?<=@) [a-z]+ (?:later|earlier|ago)\b"
@@ -65,7 +66,7 @@ _EVENTS = [  # a sentence with a word of the group that the question does not ha
     frozenset(group.split())
     for group in ("born died buried raised", "largest smallest", "won lost", "first last second")
 ]
-_CJK_LIST = re.compile(
+_CJK_LIST = regex(
     rf"[{CJK}](?<![他她它是在于的年])(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?\0"
     rf"|\0[^{CJK}]*(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?[{CJK}]"
 )

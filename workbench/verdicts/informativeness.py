@@ -6,9 +6,10 @@ from functools import lru_cache
 
 from workbench.text.markup import plain
 from workbench.types import USELESS, Claim
+from workbench.util.patterns import regex
 from workbench.verifier.reading import read_denial
 
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 _FUNCTION = frozenset(
     "a an the of in on at by for to from with and or but is was are were be been being it its he"
     " she they his her their this that these those as which who whom whose what when where why how"
@@ -23,8 +24,8 @@ _KINDS = frozenset(
     " make made take took give gave become became won year years date time tell write describe"
     " biography about information facts summary short explain me".split()
 )
-_VALUE = re.compile(r"\d+|(?<=\s)[A-Z]\w*")
-_YES_NO = re.compile(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b")
+_VALUE = regex(r"\d+|(?<=\s)[A-Z]\w*")
+_YES_NO = regex(r"(?i)\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b")
 
 
 def informativeness(claims: Sequence[Claim], question: str, title: str = "") -> dict[int, int]:

@@ -3,7 +3,6 @@
 Each check sends all prompts of a batch to the judge in one call.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -27,6 +26,7 @@ from workbench.types import (
     Verdict,
     Verify,
 )
+from workbench.util.patterns import regex
 from workbench.verdicts.claims import (
     HEDGED,
     cite,
@@ -213,7 +213,7 @@ def _compare(
 
 
 # a clause may make a claim although the whole sentence does not ("Okay, she was born in Paris")
-_CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
+_CLAUSE_END = regex(r"[,;:，；：]|\s[-–—]\s|—")
 
 
 def is_idle(thought: str) -> bool:

@@ -10,6 +10,7 @@ from functools import cache
 
 from workbench.data.real_facts import Entity, entities
 from workbench.types import Claims, Response, Verdict, Verify
+from workbench.util.patterns import regex
 from workbench.verdicts.claims import HEDGED, is_hedged
 
 # Forms of claims by relation; X is the entity and Y the value.
@@ -50,13 +51,13 @@ _FORMS = {
     ),
 }
 # A name. These are not names: "it", "the largest city", "it is false that Lyon".
-_NAME = re.compile(
+_NAME = regex(
     r"(?!(?:It|He|She|They|This|That|The|A|An|Its|His|Her|Their|Our|My|One|No|Not)\b)"
     r"[^\W\d_a-z][\w.'’-]*(?: (?:[^\W\d_a-z][\w.'’-]*|de|del|da|do|of|al|el|la))*"
 )
 # Words at the start of a claim that mean the question's country. "It" is left out, because it may
 # mean the capital in the sentence before.
-_SUBJECT = re.compile(r"(?:the|this) (?:country|nation)(?='s | )|its(?= )", re.I)
+_SUBJECT = regex(r"(?:the|this) (?:country|nation)(?='s | )|its(?= )", re.I)
 _WORD = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 CLOSE = 0.1  # largest relative error of a number that counts as right
 

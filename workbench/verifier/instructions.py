@@ -6,13 +6,15 @@ remove sentences with the vocabulary of judging, so that the model does not read
 
 import re
 
-_MARKUP = re.compile(r"<(\w+)>[^<]*</\1>|</?\w+[^<>]*>|\[[^\]]*=[^\]]*\]")
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=\))\s+(?=[A-Z])|(?<=\.\))\s*")
-_JUDGING = re.compile(
+from workbench.util.patterns import regex
+
+_MARKUP = regex(r"<(\w+)>[^<]*</\1>|</?\w+[^<>]*>|\[[^\]]*=[^\]]*\]")
+_SENTENCE = regex(r"(?<=[.!?])[\"')\]]*\s+|(?<=\))\s+(?=[A-Z])|(?<=\.\))\s*")
+_JUDGING = regex(
     r"(?i)\b(agree|answer|assistant|checker|claim|confidence|confirm|contradict|correct|disregard|document|evidence|false|forget|ignore"
     r"|entail|instruct|judge|label|mark|output|overrid|passage|repl[yi]|respon[ds]|rule|statement|support|system|treat|true|verdict|verif)"
 )
-_INSTRUCTION = re.compile(
+_INSTRUCTION = regex(
     r"(?i)^\W*(?:please |now |and |so |just"
     r" )?(?:ignore|disregard|forget|mark|label|treat|rate|answer|respond|reply|output|say"
     r"|agree|confirm|judge|verify|accept)\b"
@@ -24,7 +26,7 @@ _INSTRUCTION = re.compile(
 )
 
 # "Ignore the source.", but not the titles "Ignore the Ignorant" and "Read My Lips"
-_COMMAND = re.compile(
+_COMMAND = regex(
     r"\W*(?:[Pp]lease,? )?(?:[Ii]gnore|[Dd]isregard|[Ff]orget|[Tt]rust|[Bb]elieve|[Ss]ee|[Cc]heck"
     r"|[Cc]onsult|[Rr]ead|[Aa]ccept|[Aa]ssume|[Ff]ollow|[Nn]ote|[Rr]emember|[Cc]onsider|[Mm]ark"
     r"|[Ll]abel|[Tt]reat|[Rr]ate|[Aa]nswer|[Rr]eply|[Oo]utput|[Aa]gree|[Cc]onfirm|[Vv]erify"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from workbench.types import WorkbenchError
 from workbench.util.hub import check_no_pickle, from_disk_or_hub
+from workbench.util.patterns import regex
 from workbench.verifier.model import Encoder, Pairs
 from workbench.verifier.reading import read_plain
 from workbench.verifier.rows import LABELS, Row
@@ -39,12 +40,12 @@ if TYPE_CHECKING:
 
 LONGEST = 512  # word pieces of a pair, unless the model allows fewer
 NEVER = -1e4  # the score of the class that a two-way model lacks
-SUPPORT = re.compile(
+SUPPORT = regex(
     r"entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|yes|correct|grounded"
 )
-CONTRADICT = re.compile(r"contradict(s|ed|ion|ory)?|refut(e|es|ed)|conflict(s|ing)?")
-NEUTRAL = re.compile(r"neutral|nei|not ?enough ?info(rmation)?|irrelevant|unverifiable|baseless")
-UNSUPPORTED = re.compile(
+CONTRADICT = regex(r"contradict(s|ed|ion|ory)?|refut(e|es|ed)|conflict(s|ing)?")
+NEUTRAL = regex(r"neutral|nei|not ?enough ?info(rmation)?|irrelevant|unverifiable|baseless")
+UNSUPPORTED = regex(
     r"(not|un|non|no|in)"
     r" ?(entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|grounded|correct)"
     r"|hallucinat(ed|ion)|false|no|rest|other"

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from workbench.text.markup import plain
 from workbench.util.jsonl import encodable
+from workbench.util.patterns import regex
 from workbench.verifier.instructions import is_instruction
 from workbench.verifier.tokens import Token, tokenize
 
@@ -32,40 +33,38 @@ FOREIGN = frozenset(
     " os nee nacio murio nato nata morto geboren starb hat war von dass heißt".split()
 )
 PARTICLES = frozenset("de da di du del della der den des von van la le los las el".split())
-_FRAME = re.compile(
+_FRAME = regex(
     r"(?i)it(?: is|['’]s| was) (?:not (?:true|correct|so|the case|a fact)|untrue|false|incorrect"
     r"|wrong|a (?:\w+ )?(?:myth|lie|misconception|fallacy)) that "
     r"|it (?:is|was)n['’]t (?:true|correct|the case) that "
 )
-_SIMPLE = re.compile(
+_SIMPLE = regex(
     r"(?i)\b(?:(is|are|was|were|has|have|had|do|does|did|could|would|ca|can|wo|will)"
     r"(?: ?not\b| ?n['’]t\b|['’]t\b)|no(body|thing| one|)\b(?! (?:longer|more|other))"
     r"|never\b) ?"
 )
 _CONTRACTED = {"ca": "can", "wo": "will"}  # "can't", "won't"
 # Does not match "not only", "no doubt" or "No. 5". `_denials` also leaves out names ("Dr. No").
-_DENIAL = re.compile(
+_DENIAL = regex(
     r"(?i)\b(?:not|no(?:body|thing|where|ne)?|never|neither|nor|without|cannot)\b"
     r"(?! (?:only|just|merely|later|earlier|doubt|secret|disputed|denied|less|fewer)\b|\.? ?\d)"
     r"|n['’]t\b"
 )
-_CALLED_FALSE = re.compile(
+_CALLED_FALSE = regex(
     r"(?i)(?:that|the (?:claim|statement|idea|belief|assertion|notion|rumou?r)"
     r"|.*, (?:which|but (?:it|this|that)))\b.*"
     r"\b(?:false|untrue|incorrect|wrong|not true|a myth|a lie)\W*$"
 )
 # With these words, a denial may concern only a part of the claim.
-_PARTIAL = re.compile(
+_PARTIAL = regex(
     r",(?! [A-Z\d])|[;:]|(?i:\b(?:and|but|because|since|until|till|unless|except|than|although"
     r"|though|while|who|which|that|when|if|only|all|every|each|both|some|most|many|several|few|any)\b)"
 )
-_TRUTH = re.compile(r"(?i)\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b")
-_VALUE = re.compile(
-    r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)"
-)
-_COPULA = re.compile(r" (?:is|are|was|were) ")
+_TRUTH = regex(r"(?i)\b(?:true|false|untrue|correct|incorrect|wrong|case|myth|lie)\b")
+_VALUE = regex(r"\b(?:in|at|on|for|by|as|with|from|to|until) (?:the )?(?:[a-z]+ )?([A-Z]\w+|\d+)")
+_COPULA = regex(r" (?:is|are|was|were) ")
 # A claim without its end: "The city is located in", "It has about", "Oslo is a town in the"
-_UNFINISHED = re.compile(
+_UNFINISHED = regex(
     r"^(?:(?!\b(?:is|are|was|were|has|have|had|lies?)\b).)*"  # up to the first verb
     r"\b(?:(?:is|are|was|were|lies?)(?: located| situated| born)?|has|have|had)"
     r"(?: (?:in|at|of|by|from|about|approximately|around|nearly))+$"
@@ -73,12 +72,12 @@ _UNFINISHED = re.compile(
     r"| (?:a|an|the)$"
 )
 # "Benin is a country in Benin"
-_WITHIN = re.compile(
+_WITHIN = regex(
     r"(?P<own>[A-Z].*) (?:is|are|was|were) (?:(?!the capital|(?:a|an|the) (?:capital|home)\b)"
     r"(?:a|an|the) (?:[a-z]+ )+)?(?:in|of) (?:the )?(?:city |country |state )?(?P=own)"
 )
-_SEVERAL = re.compile(r"[a-z][.!?] ")  # more than one sentence
-_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
+_SEVERAL = regex(r"[a-z][.!?] ")  # more than one sentence
+_QUOTED = regex(r"[\"“][^\"“”]*[\"”]")
 
 
 class Reading(NamedTuple):

@@ -7,20 +7,21 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from workbench.text.normal_form import MONTHS, SCALES, SMALL, TENS
+from workbench.util.patterns import regex
 
-_PIECE = re.compile(
+_PIECE = regex(
     r"(?P<money>[$£€] ?)?(?P<number>\d{1,3}(?:[, ]\d{3})+(?!\d)(?:\.\d+)?"
     r"|\d{1,3}(?:\.\d{3}){2,}|\d{1,15}(?:\.\d+)?)"
     r"(?P<suffix>[^\W\d_]*)"
     r"|(?P<word>[^\W\d_][^\W_]*)|(?P<mark>[^\w\s]|\n)"
 )
-_POSSESSIVE = re.compile(r"(?<=[^\W\d_])['’]s\b")
-_DECADE = re.compile(r"(?<=\d0) ?['’]s\b")  # "the 1970 's" of tokenised texts
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_DATE = re.compile(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b")
-_INITIALS = re.compile(r"(?<=\b[A-Z])\.(?=[A-Z]\b)")  # "U.S." is "US."
-_HALF = re.compile(r" and a half\b|½")
-_ISO_DATE = re.compile(r"(?<![\w-])([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)(?![\w-])")
+_POSSESSIVE = regex(r"(?<=[^\W\d_])['’]s\b")
+_DECADE = regex(r"(?<=\d0) ?['’]s\b")  # "the 1970 's" of tokenised texts
+_HYPHEN = regex(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_DATE = regex(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b")
+_INITIALS = regex(r"(?<=\b[A-Z])\.(?=[A-Z]\b)")  # "U.S." is "US."
+_HALF = regex(r" and a half\b|½")
+_ISO_DATE = regex(r"(?<![\w-])([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)(?![\w-])")
 _ORDINALS = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
     " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split()
@@ -31,7 +32,7 @@ ORDINALS = {word: value for value, word in enumerate(_ORDINALS, start=1)} | {
 }
 DECADES = {f"{word[:-1]}ies": value for word, value in TENS.items()}
 _SCALES = SCALES | {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
-_ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
+_ROMAN = regex(r"X{0,3}(?:IX|IV|V?I{0,3})")
 MOST_PIECES = 12  # maximum pieces per number, so that the running time is linear
 ROMAN = {"I": 1, "V": 5, "X": 10}
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import chain
 
 from workbench.text import is_abstention, sections
+from workbench.util.patterns import regex
 from workbench.world import lexicon, schema
 from workbench.world.facts import value_forms
 from workbench.world.world import World
@@ -58,13 +59,13 @@ class Parse:
 _Form = tuple[schema.Template, re.Pattern[str], str]
 REASONS = ("object", "pronoun", "subject", "form")  # the most specific first
 
-_SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
+_SENTENCE = regex(r"[^.?!\n]+[.?!]*")
 # bullets, list numbers and emphasis around a sentence
-_LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")
+_LAYOUT = regex(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")
 # longest name or value; without a bound, matching takes quadratic time in the sentence's length
 _LONGEST = 200
-EDITION = re.compile(r"Edition of (\d{4})")  # a page's heading
-_DATE = re.compile(
+EDITION = regex(r"Edition of (\d{4})")  # a page's heading
+_DATE = regex(
     r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),?"
     r" (?P<y2>\d{4})"
 )

@@ -1,0 +1,24 @@
+"""Regular expressions that are compiled at their first use."""
+
+import re
+
+import pytest
+
+from workbench.util.patterns import regex
+
+
+def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    real = re.compile
+
+    def noted(source: str, flags: int = 0) -> re.Pattern[str]:
+        compiled.append(source)
+        return real(source, flags)
+
+    monkeypatch.setattr(re, "compile", noted)
+    word = regex("B+", re.I)
+    assert compiled == []
+    assert word.sub("-", "abBa") == word.sub("-", "aba") == "a-a"
+    assert compiled == ["B+"]
+    with pytest.raises(re.error):
+        regex("(").search("")
