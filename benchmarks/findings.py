@@ -25,7 +25,8 @@ reward hacks), and the held-out quality of a run's reward models (`held_out`).
 the runs, such as the shipped one. `--seeds` and `--arms` select runs. `--split validation` uses
 other people, for choosing settings. `--figures FOLDER` draws RLFH's figures from the first question
 set: 4 to 8 compare the initial policy and the first arm, 9 has a point per arm. `--half` halves the
-steps of each run, and the number of questions from which a baseline draws its training data.
+steps of each last stage that counts steps, and the number of questions from which a baseline draws
+its training data. Cold starts, reward models and SFT, which counts epochs, keep their length.
 `--quick` tests everything with runs of two steps.
 """
 
@@ -49,6 +50,7 @@ from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods import trained
 from workbench.methods.bench import Bench
 from workbench.methods.held_out import HELD_OUT
+from workbench.methods.truthrl.probing import FILE as PROBE
 from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots import rlfh, write_pages
 from workbench.pipeline import ANSWER_SECTIONS, assemble
@@ -66,6 +68,7 @@ sys.path.insert(0, str(ROOT_FOLDER))
 from benchmarks.real.exact import EXACT, exact_steps  # noqa: E402
 from benchmarks.reproduce import (  # noqa: E402
     METRICS,
+    RESULTS,
     START,
     Answered,
     Contrast,
@@ -80,7 +83,9 @@ from benchmarks.reproduce import (  # noqa: E402
 
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
 WAYS = ("majority", "best_of", "cove")  # baselines at inference time
-DRAWN = "drawn.questions"  # the setting of a baseline: questions from which it draws training data
+DRAWN_QUESTIONS = (
+    "drawn.questions"  # the setting of a baseline: questions from which it draws training data
+)
 
 
 def halved(entry: Entry, steps: int | None) -> Entry:
@@ -93,7 +98,7 @@ def halved(entry: Entry, steps: int | None) -> Entry:
     config = chosen.configure(entry.bench, entry.settings)
     settings = chosen.with_steps(config, -(-steps // 2)) if steps else []
     for name, value, _ in settings_of(config):
-        if name == DRAWN and value:
+        if name == DRAWN_QUESTIONS and value:
             settings.append(f"{entry.method}.{name}={-(-value // 2)}")
     return replace(entry, steps=None, settings=(*entry.settings, *settings))
 
@@ -364,6 +369,8 @@ def main() -> None:
     file = FILES / f"{given.method}.toml"
     findings: list[Finding] = load_findings(file)
     queued = queue_runs(FILES / f"{given.method}_runs.toml", given.out, given.quick)
+    if given.half and given.results and RESULTS in given.results.resolve().parents:
+        parser.error("committed results have whole runs: leave out --half, or name another file")
     if given.half:
         queued = [plan_run(halved(run.entry, run.steps), given.out) for run in queued]
     if given.policy:
@@ -396,6 +403,7 @@ def main() -> None:
         about = {
             "date": date.today().isoformat(),
             "split": given.split,
+            **({"half": True} if given.half else {}),
             "threads": given.threads,
             "versions": (runs[0].summary or {}).get("versions") or versions(),
         }
@@ -429,15 +437,19 @@ def _took(run: Run) -> dict[str, Any]:
 
 
 def sampled(folder: Path) -> dict[str, int]:
-    """Return the number of responses, and of tokens, that a run and its stages sampled."""
-    places = [
-        file
-        for at in (ROLLOUTS, f"samples/{ROLLOUTS}")
-        for file in (folder / at, *(folder / "stages").glob(f"*/{at}"))
-        if file.exists()
+    """Return the number of responses that a run's training needed, and of their tokens.
+
+    Stages count, also those that were copied from another run. A probe's responses count, but not
+    their tokens, which are not stored.
+    """
+    places = [folder, *(folder / "stages").glob("*")]
+    files = [place / at for place in places for at in (ROLLOUTS, f"samples/{ROLLOUTS}")]
+    lengths = [
+        len(row["tokens"]["ids"]) for file in files if file.exists() for row in iter_rows(file)
     ]
-    lengths = [len(row["tokens"]["ids"]) for file in places for row in iter_rows(file)]
-    return {"responses": len(lengths), "tokens": sum(lengths)}
+    probes = [place / PROBE for place in places if (place / PROBE).exists()]
+    probed = sum(row["samples"] for file in probes for row in iter_rows(file))
+    return {"responses": len(lengths) + probed, "tokens": sum(lengths)}
 
 
 if __name__ == "__main__":

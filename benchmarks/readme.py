@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import workbench  # noqa: E402
-from benchmarks import findings_tables, growth, papers, scorecard, waits  # noqa: E402
+from benchmarks import findings_tables, growth, papers, profiles, scorecard, waits  # noqa: E402
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.tables import (  # noqa: E402
     cell,
@@ -316,6 +316,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "growth": ("growth", growth.table),
     "papers": ("papers", papers.table),
     "waits": ("waits", waits.table),
+    "profiles": ("profiles", profiles.table),
     "verdicts": ("human_labels", verdicts),
     "real_judge": ("real_judge", real_judge),
     "judge_prompts": ("judge_prompts", judge_prompts),

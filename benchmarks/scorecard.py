@@ -7,7 +7,8 @@
 Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
 writes to `runs/scorecard/`, never over the committed results. A killed run resumes. `--quick` uses
 one seed per arm and half of the steps, so its intervals are over questions only. `--policy` is the
-initial policy of studies of other policies than the shipped one; without it, they are left out.
+initial policy of the studies that `--only` names. Studies that do not start from the shipped policy
+are left out without it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 FINDINGS = ROOT / "benchmarks" / "findings"
 RUNS = Path("runs") / "scorecard"
-REAL = (
+OTHER_POLICIES = (
     "truthrl_half",
     "truthrl_real",
     "truthrl_gpu",
@@ -115,7 +116,9 @@ def scorecard(results: Path = RESULTS, only: Collection[str] = ()) -> list[dict[
     for study in STUDIES:
         file = results / f"{study.name}.json"
         stored = json.loads(file.read_text()) if file.is_file() else {}
-        for one in stored.get("findings") or _statements(study):
+        # a statement that was added after the results is not run
+        by_id = {one["id"]: one for one in (*_statements(study), *stored.get("findings", ()))}
+        for one in by_id.values():
             if not only or {study.name, one["id"], f"{study.name} {one['id']}"} & set(only):
                 found.append(_row(study, one, stored.get("date")))
     # several results can share a file of statements; each may have run a part of it
@@ -268,13 +271,13 @@ def run(rows: Sequence[Mapping[str, Any]], policy: str | None, quick: bool) -> P
     out = RUNS / ("quick" if quick else "full")
     out.mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(row["file"] for row in rows):
-        if name in REAL and policy is None:
+        if name in OTHER_POLICIES and policy is None:
             print(f"{name} is left out: name its initial policy with --policy", file=sys.stderr)
             continue
         command = [sys.executable, str(ROOT / "benchmarks" / "findings.py"), name]
         command += ["--out", str(out / "runs"), "--results", str(out / f"{name}.json")]
         command += ["--seeds", "1", "--half"] if quick else []
-        command += ["--policy", policy] if policy and name in REAL else []
+        command += ["--policy", policy] if policy and name in OTHER_POLICIES else []
         if subprocess.run(command, stdout=sys.stderr).returncode:
             raise WorkbenchError(f"the study {name} is not done: the same command goes on")
     return out
@@ -290,10 +293,13 @@ def show(
     """Print the scorecard; with `again`, run its studies first.
 
     Raises:
-        WorkbenchError: no finding and no study has the name `only`, or --quick without --run.
+        WorkbenchError: no finding and no study has the name `only`, or --quick is given without
+            --run, or --policy without --only.
     """
     if quick and not again:
         raise WorkbenchError("--quick shortens --run: name both, or leave --quick out")
+    if policy and not only:
+        raise WorkbenchError("--policy needs --only: name the studies that start from this policy")
     rows = scorecard(only=only)
     for one in only:
         if not scorecard(only=[one]):

@@ -1,5 +1,6 @@
 """Regular expressions that are compiled at their first use."""
 
+import pickle
 import re
 
 import pytest
@@ -20,5 +21,8 @@ def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch: pytest.MonkeyP
     assert compiled == []
     assert word.sub("-", "abBa") == word.sub("-", "aba") == "a-a"
     assert compiled == ["B+"]
+    assert word.pattern == "B+" and pickle.loads(pickle.dumps(word)).findall("abB") == ["bB"]
     with pytest.raises(re.error):
         regex("(").search("")
+    with pytest.raises(TypeError):  # as documented
+        re.sub(word, "-", "abBa")

@@ -1,6 +1,9 @@
 """Stages shared by runs: copied whole or not at all, and only between runs with equal inputs."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -42,6 +45,24 @@ def test_a_finished_stage_is_copied_with_its_origin(tmp_path: Path) -> None:
     assert (begun / "policy" / "model").read_text() == "weights" and not (begun / "half").exists()
     assert f'"shared": "{place.name}"' in (begun / "summary.json").read_text()
     assert "shared" not in (tmp_path / "one" / "summary.json").read_text()
+
+
+def test_a_second_run_waits_for_a_stage_and_copies_it(tmp_path: Path) -> None:
+    """`flock` locks the open file, so two threads are like two processes."""
+    shared = Shared(tmp_path / "stages", IDENTITY)
+    place, entered = shared.folder([("cold_start", None)]), Event()
+
+    def first() -> None:
+        with shared.one_at_a_time(place):
+            entered.set()
+            time.sleep(0.3)
+            shared.keep(place, made(tmp_path / "one"))
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(first)
+        entered.wait()
+        with shared.one_at_a_time(place):
+            assert shared.take(place, tmp_path / "two")
 
 
 def test_an_unfinished_stage_is_not_copied(tmp_path: Path) -> None:

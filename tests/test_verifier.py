@@ -78,7 +78,6 @@ def test_probabilities_add_up_and_do_not_depend_on_the_batch(verifier: Verifier)
     assert verifier.predict([]) == []
 
 
-@pytest.mark.slow
 def test_the_model_reads_a_repeated_pair_once(
     verifier: Verifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +94,7 @@ def test_the_model_reads_a_repeated_pair_once(
     assert read == [pairs]
 
 
+@pytest.mark.slow
 def test_half_a_surrogate_pair_is_read_as_an_unknown_character(verifier: Verifier) -> None:
     """Tokenizers refuse it, but Python texts may contain it."""
     pages = [Passage("p", "Orrin \udfff", f"{BRIDGE} It is \ud800 red.")]

@@ -186,8 +186,8 @@ def score(
     _report(source, summary)
     _explain(summary, max_failed)
     for name, lacking in summary.get("left_out", {}).items():
-        names = ", ".join(lacking)
-        complain(f"{name} is left out: it needs {names}; name an endpoint with --judge URL")
+        hint = "" if options.remote else "; an endpoint has more checks (--judge URL)"
+        complain(f"{name} is left out: this judge has no check {', '.join(lacking)}{hint}")
     code = show(summary, as_json, _print_summary)
     # rows without a reward must not look like success to a script
     return code or (3 if not dry_run and (summary["malformed"] or summary["unscored"]) else 0)

@@ -165,8 +165,8 @@ def _paired(result: JsonMapping) -> JsonObject | None:
 def _figures(rows: Sequence[JsonMapping]) -> Iterator[str]:
     """Yield the page's figures as HTML, without figures that have no data.
 
-    Policies that were asked other questions are in other figures. The first figure contains
-    plotly's JavaScript code.
+    Outcomes, and precision with recall, have a figure for each name of a question set, such as
+    "test". The first figure contains plotly's JavaScript code.
     """
     figures = []
     asked = group_by(rows, lambda row: next(iter(row["metrics"])))

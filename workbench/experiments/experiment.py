@@ -365,14 +365,23 @@ class _Run:
         If another run has shared the result of an equal stage, this result is copied instead. Two
         stages are equal if their keys and the keys of all earlier stages are equal.
         """
-        stage, place = stages[-1], None
+        stage = stages[-1]
         if finished(job.out):
             return True
-        if self.shared and all(one.cache_key is not None for one in stages):
-            place = self.shared.folder([(one.name, one.cache_key) for one in stages])
+        if self.shared is None or any(one.cache_key is None for one in stages):
+            return self._run(stage, job)
+        place = self.shared.folder([(one.name, one.cache_key) for one in stages])
+        with self.shared.one_at_a_time(place):
             if self.shared.take(place, job.out):
                 print(f"stage '{stage.name}' → {job.out}, from {place}", file=sys.stderr)
                 return True
+            done = self._run(stage, job)
+            if done:
+                self.shared.keep(place, job.out)
+            return done
+
+    def _run(self, stage: Stage, job: Job) -> bool:
+        """Run a stage, and return whether it is done."""
         print(f"stage '{stage.name}' → {job.out}", file=sys.stderr)
         job.out.mkdir(parents=True, exist_ok=True)
         started = time.perf_counter()
@@ -380,8 +389,6 @@ class _Run:
         seconds = round(time.perf_counter() - started, 1)
         summary = {"stage": stage.name, "seconds": seconds, "status": status}
         write_json(job.out / "summary.json", summary)
-        if self.shared and place and status == "done":
-            self.shared.keep(place, job.out)
         return status == "done"
 
     def evaluate(self, policy: str, answers: str) -> JsonObject:

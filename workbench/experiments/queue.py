@@ -190,9 +190,11 @@ def train_queue(runs: Sequence[Run], root: Path | str, jobs: int = 1) -> JsonObj
           "waiting" or "interrupted" are not counted.
 
     Raises:
-        WorkbenchError: another queue uses `root`, or a run's folder has another run. Nothing is
-            started.
+        WorkbenchError: another queue uses `root`, a run's folder has another run, or `jobs` is less
+            than 1. Nothing is started.
     """
+    if jobs < 1:
+        raise WorkbenchError(f"jobs is {jobs}: train at least 1 run at a time")
     runs = distinct(runs)
     done = [run.summary is not None for run in runs]
     stopping = _Stopping()
@@ -203,7 +205,11 @@ def train_queue(runs: Sequence[Run], root: Path | str, jobs: int = 1) -> JsonObj
         run = runs[number]
         label = f"[{number + 1}/{len(runs)}] {run.entry.method}, seed {run.entry.seed}"
         label += f" ({run.entry.name})" if run.entry.name else ""
-        ended = "done already" if done[number] else _train(run, label, stopping)
+        try:
+            ended = "done already" if done[number] else _train(run, label, stopping)
+        except Exception:  # such as a full disk: the other runs would meet it, too
+            stopping.stop()
+            raise
         _say(f"{label}: {ended}")
 
     handled = handled_signals(stopping.stop, signal.SIGINT, signal.SIGTERM)
@@ -280,4 +286,5 @@ class _Stopping:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{line}\n")  # one call, so that the lines of two threads do not mix
+    sys.stderr.flush()

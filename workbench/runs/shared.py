@@ -1,8 +1,11 @@
 """Share finished stages, such as a cold start, between the runs of a queue."""
 
+import contextlib
+import fcntl
 import os
 import shutil
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from workbench.runs.folder import finished, versions
@@ -38,6 +41,23 @@ class Shared:
         """
         # library versions are in the key: another version may train other weights
         return self.root / json_digest([*self.common, stages])
+
+    @contextlib.contextmanager
+    def one_at_a_time(self, folder: Path) -> Iterator[None]:
+        """Context manager: other runs that need the same stage wait, and can then copy it.
+
+        Args:
+            folder: cache folder of the stage.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / f".{folder.name}.lock").open("ab") as file:
+            with contextlib.suppress(OSError):  # network file systems without locks
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    print(f"another run has the stage of '{folder}': waiting", file=sys.stderr)
+                    fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def take(self, folder: Path, out: Path) -> bool:
         """Replace `out` by a copy of a finished stage; return whether this was done.
