@@ -206,12 +206,12 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
                 _mean(sets.get((*own, default)[0], {}), metric, tier)
                 for metric, tier, _, *own in columns
             ),
-            *(_mean_cost(seeds.get(arm, []), cost) for cost in costs_of(method)),
+            *(_mean_cost(seeds.get(arm, []), cost) for cost in run_costs(method)),
             *_settings(seeds.get(arm, []), common),
         ]
         for arm, sets in found["means"].items()
     ]
-    headings = [*(column[2] for column in columns), *costs_of(method)]
+    headings = [*(column[2] for column in columns), *run_costs(method)]
     return ["arm", *headings, "seeds", "own settings"], rows
 
 
@@ -221,12 +221,16 @@ def differences(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             arm,
-            *(reproduce.measured(cells[arm]) if arm in cells else "–" for cells in tables.values()),
+            *(_difference(cells.get(arm, {})) for cells in tables.values()),
         ]
         for arm in found["means"]
         if arm != reproduce.START
     ]
     return ["arm", *tables], rows
+
+
+def _difference(cell: Mapping[str, Any]) -> str:
+    return f"{reproduce.measured(cell)} n={cell['n']}" if cell.get("value") is not None else "–"
 
 
 def defaults(method: str) -> set[str]:
@@ -236,12 +240,12 @@ def defaults(method: str) -> set[str]:
     return set(found.get("defaults", {}).get("set", []))
 
 
-COSTS_OF_A_RUN = ("seconds", "responses", "tokens")
+RUN_COSTS = ("seconds", "responses", "tokens")
 
 
-def costs_of(method: str) -> tuple[str, ...]:
-    """Return the costs of a run that the table of a study shows."""
-    return COSTS_OF_A_RUN if method == "comparison_long" else ()
+def run_costs(table: str) -> tuple[str, ...]:
+    """Return the costs of a run that a table shows."""
+    return RUN_COSTS if table == "comparison_long" else ()
 
 
 def _mean_cost(runs: Sequence[Mapping[str, Any]], cost: str) -> str:

@@ -1,10 +1,10 @@
-"""Profile the waits of docs/scaling.md that are longer than was aimed for: where does the time go?
+"""Profile the longest waits of docs/scaling.md: where does the time go?
 
     python benchmarks/profiles.py --results benchmarks/results/profiles.json
 
-Each part runs in a process of its own, with one thread. A function's own time counts for its
-package, such as "torch"; the time of a function written in C counts for torch if it is one of
-torch's, otherwise for the package that calls it.
+Each part runs in a process of its own, with one thread. Other Python threads are not profiled. A
+function's own time counts for its package, such as "torch"; the time of a function written in C
+counts for torch if it is one of torch's, otherwise for the package that calls it.
 
 - `demo`: one of the two runs of `workbench demo`.
 - `grading`: grades and stores the 512 responses of a step of TruthRL on the tiny bench, by module.
@@ -36,7 +36,7 @@ from benchmarks.tables import markdown  # noqa: E402
 
 ONE = os.environ | {"OMP_NUM_THREADS": "1"}
 LEAST = 0.03  # smaller shares are added up
-WAITING = ("acquire", "select", "poll", "sleep")  # C functions that wait
+WAITING = re.compile(r"\b(?:acquire|select|poll|sleep)\b")  # names of C functions that wait
 
 
 def package(file: str) -> str:
@@ -60,7 +60,7 @@ def shares(profile: cProfile.Profile, named: Callable[[str], str] = package) -> 
             seconds[named(file)] += own
         elif "torch" in name:
             seconds["torch"] += own
-        elif not any(f"'{word}'" in name for word in WAITING):
+        elif not WAITING.search(name):
             for (caller, *_), (*_, spent, _) in callers.items():
                 seconds[named(caller)] += spent
     return largest(seconds)

@@ -10,21 +10,26 @@ import pytest
 from benchmarks import findings
 from benchmarks.findings import (  # type: ignore[attr-defined]  # a folder has this name
     answers_by_arm,
+    differences,
     graded,
     halved,
     sampled,
 )
+from benchmarks.findings_tables import differences as differences_table
+from benchmarks.reproduce import Answered
 from workbench.experiments.inference import best_of_n, cove, verifier_grade
 from workbench.experiments.queue import queue_runs
 from workbench.experiments.run import plan_run
 from workbench.methods.bench import bench
 from workbench.metrics import outcome_of
+from workbench.metrics.rows import Row
 from workbench.policies.generate import generate
 from workbench.runs.store import iter_feedback
 from workbench.text import final_answer, is_abstention
 from workbench.types import JsonMapping, JsonObject
 
 SAMPLES = 6
+OUTCOMES = ("correct", "incorrect")
 
 
 @pytest.mark.slow
@@ -134,6 +139,22 @@ def test_half_of_a_study_halves_steps_and_drawn_questions(tmp_path: Path) -> Non
     assert rl_half.steps == 16
     assert drawn_half.config.drawn.questions == 120
     assert sft_half.hash == sft.hash  # counts epochs
+
+
+def test_each_arm_is_compared_with_the_initial_policy() -> None:
+    """Of 20 questions, the policy has 15 right and the arm 10; the arm `long` has other ones."""
+    answered = [
+        [Answered(Row("r", str(n), "no_claims", outcome=OUTCOMES[n >= right])) for n in range(20)]
+        for right in (15, 10)
+    ]
+    found = {"start": {"short": answered[:1]}, "a": {"short": answered[1:]}, "long": {"x": [[]]}}
+    study = {"difference": {"rate": {"metric": "accuracy", "asked": "short"}}}
+    cells = differences(study, found)
+    assert list(cells["rate"]) == ["a"]
+    assert (cells["rate"]["a"]["value"], cells["rate"]["a"]["n"]) == (-0.25, 20)
+    titles, [first, second] = differences_table({"means": found, "differences": cells})
+    assert titles == ["arm", "rate"] and second == ["long", "–"]
+    assert first[1].startswith("-0.250 [") and first[1].endswith(" n=20")
 
 
 def test_sampled_counts_the_responses_of_a_run_and_its_stages(tmp_path: Path) -> None:

@@ -269,6 +269,20 @@ def test_ctrl_c_saves_all_runs_that_train_at_the_same_time(tmp_path: Path) -> No
     assert not last.folder.exists()
 
 
+@pytest.mark.slow
+def test_a_failed_run_does_not_stop_one_beside_it(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2, 3], steps=2, set=LIGHT))
+    bad, *good = queue_runs(file, root)
+    bad.folder.mkdir(parents=True)
+    write(bad.folder / "config.json", "{")  # only this run's process is refused
+    result = train_queue([bad, *good], root, jobs=2)
+    assert (result["status"], result["failed"]) == ("done", 1)
+    assert all(run.summary is not None for run in good)
+    with raises_error("at least 1 run at a time"):
+        train_queue(good, root, jobs=0)
+
+
 @pytest.mark.nightly
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     root = tmp_path / "runs"

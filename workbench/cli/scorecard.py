@@ -23,7 +23,7 @@ def scorecard_command(
         bool, Option("--quick", help="With --run: one seed of each arm, and half of the steps.")
     ] = False,
     policy: Annotated[
-        str | None, Option(help="With --run: initial policy of studies of other policies.")
+        str | None, Option(help="With --run and --only: initial policy of these studies.")
     ] = None,
     as_json: Json = False,
 ) -> int:

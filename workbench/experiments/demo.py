@@ -77,7 +77,7 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     summary = unfinished = {"status": "interrupted"}
     with tempfile.TemporaryDirectory() as folder, lock(out):
         print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
-        print("evaluating the initial policy; then, the steps follow", file=sys.stderr, flush=True)
+        print("the first step follows an evaluation of the initial policy", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
         process = start(demo_run, job, Path(folder, "log.txt"))
         try:
