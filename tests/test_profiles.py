@@ -12,7 +12,7 @@ def test_waiting_is_left_out_and_torch_is_named() -> None:
     def work() -> None:
         time.sleep(0.5)
         for _ in range(20):
-            torch.ones(300, 300) @ torch.ones(300, 300)
+            torch.mm(torch.ones(300, 300), torch.ones(300, 300))
 
     profile = cProfile.Profile()
     profile.runcall(work)
