@@ -348,9 +348,7 @@ def main() -> None:
     )
     parser.add_argument(
         "method",
-        choices=sorted(
-            path.stem for path in FILES.glob("*.toml") if not path.stem.endswith("_runs")
-        ),
+        choices=sorted(path.stem.removesuffix("_runs") for path in FILES.glob("*_runs.toml")),
     )
     parser.add_argument("--policy")
     parser.add_argument("--split", choices=("validation", "test"), default="test")

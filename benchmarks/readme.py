@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import workbench  # noqa: E402
-from benchmarks import findings_tables, growth, papers, profiles, scorecard, waits  # noqa: E402
+from benchmarks import confidence, findings_tables, growth, papers, profiles, scorecard, waits  # noqa: E402
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.tables import (  # noqa: E402
     cell,
@@ -327,6 +327,8 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "outcomes": ("human_labels", outcomes),
     **{f"{method}_findings": (method, findings) for method in METHODS},
     **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
+    "truthrl_confidence_findings": ("truthrl_confidence", findings),
+    "truthrl_confidence": ("truthrl_confidence", confidence.table),
     "comparison_long_arms": ("comparison", partial(arms, "comparison_long")),
     "comparison_differences": ("comparison", differences),
 }

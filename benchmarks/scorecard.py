@@ -48,6 +48,7 @@ OTHER_POLICIES = (
     "klcf_smollm2",
     "forag_smollm2",
 )  # with an initial policy that the user names
+OWN_SCRIPTS = {"truthrl_confidence": "confidence.py"}  # study -> its script, always in full
 VERDICTS = ("holds", "fails", "unclear", "not run")
 NOT_RUN = VERDICTS[-1]
 COLOURS = {"holds": "#2a9d5c", "fails": "#d1495b", "unclear": "#e0a030", NOT_RUN: "#9aa0a6"}
@@ -77,6 +78,7 @@ STUDIES = (
     Study("truthrl", "TruthRL", "TruthRL"),
     Study("truthrl_retrieval", "TruthRL", "With retrieved passages"),
     Study("truthrl_reasoning", "TruthRL", "Rewards for reasoning"),
+    Study("truthrl_confidence", "TruthRL", "By confidence"),
     Study("truthrl_half", "TruthRL", "On a policy of half the size"),
     Study("truthrl_real", "TruthRL", "TruthRL on a real language model"),
     Study("truthrl_gpu", "TruthRL", "TruthRL on a real language model, on a GPU"),
@@ -274,10 +276,12 @@ def run(rows: Sequence[Mapping[str, Any]], policy: str | None, quick: bool) -> P
         if name in OTHER_POLICIES and policy is None:
             print(f"{name} is left out: name its initial policy with --policy", file=sys.stderr)
             continue
-        command = [sys.executable, str(ROOT / "benchmarks" / "findings.py"), name]
+        own = OWN_SCRIPTS.get(name)
+        command = [sys.executable, str(ROOT / "benchmarks" / (own or "findings.py"))]
         command += ["--out", str(out / "runs"), "--results", str(out / f"{name}.json")]
-        command += ["--seeds", "1", "--half"] if quick else []
-        command += ["--policy", policy] if policy and name in OTHER_POLICIES else []
+        if own is None:
+            command += [name, *(["--seeds", "1", "--half"] if quick else [])]
+            command += ["--policy", policy] if policy else []
         if subprocess.run(command, stdout=sys.stderr).returncode:
             raise WorkbenchError(f"the study {name} is not done: the same command goes on")
     return out

@@ -193,7 +193,7 @@ def others(folder: Path) -> str:
         [
             "it shows 200 claims by another method; of this, scripts, style and layout",
             f"{page['switch the method of 200 claims']} s;"
-            f" {page['its scripts'] + page['its style and layout']:.2f} s",
+            f" {page.get('its scripts', 0) + page.get('its style and layout', 0):.2f} s",
         ],
         ["its peak memory with that run", f"{page['peak megabytes of the server']:.0f} MB"],
         ["peak memory of `workbench score` with a judge", ", ".join(memory)],
