@@ -97,6 +97,8 @@ def test_printed_names_have_the_settings_that_distinguish_rows() -> None:
     assert short_names(["m a=1 b=x/y z c=1", "m a=2 b=w c=1", "n"]) == ["m a=1", "m a=2", "n"]
     assert short_names(["x/a/r.jsonl", "x/b/r.jsonl"]) == ["a/r.jsonl", "b/r.jsonl"]
     assert short_names(["m reward=a", "x/y z=1/r.jsonl"]) == ["m", "y z=1/r.jsonl"]
+    sweep = ["m a=0 s=no", "m a=0 s=one, two", "m a=1 s=no", "m a=1 s=one, two", "m a=0 s=x"]
+    assert short_names(sweep)[0] == "m s=no" and short_names(sweep)[3] == "m a=1 s=one, two"
 
 
 @pytest.mark.parametrize("field", ["seconds", "method", "after"])

@@ -31,7 +31,8 @@ def test_the_tables_are_sorted_without_a_network(
     table.locator("th:text-is('accuracy')").click()
     assert table.locator("td:first-child").all_inner_texts() == ["easy.jsonl", "<b>hard.jsonl"]
     assert table.locator("td.best").first.inner_text().startswith("75.0")
-    assert str(files[1]) in page.inner_text("p >> nth=0")
+    page.get_by_text("Full names of the rows").click()
+    assert f"easy.jsonl: {files[1]}" in page.inner_text("details")
     titles = page.locator(".plotly-graph-div .gtitle").all_text_contents()
     assert [title.rpartition(": ")[2] for title in titles[:2]] == ["test", "test (numeric)"]
     assert len(titles) == 3 and page.locator("a").count() == 0

@@ -27,6 +27,7 @@ SHOWN = (
 # Metrics whose best value is shaded. They count all questions; others can rise by answering less.
 HIGH_IS_BEST = ("accuracy", "truthfulness", "coherent", "citation_recall")
 LOW_IS_BEST = ("hallucination",)
+BARS, LETTER = 400, 6  # pixels: height of bars, and of a letter of a name below them
 COSTS = ("run_seconds", "seconds", "calls", "cached", "tokens_in", "tokens_out")
 
 
@@ -206,7 +207,10 @@ def _outcomes(rows: Sequence[JsonMapping]) -> "Figure | None":
     if not reports:
         return None
     before = summaries[next(iter(reports))].get("before")
-    return outcomes_by_tier(({"before training": before} if before else {}) | reports)
+    figure = outcomes_by_tier(({"before training": before} if before else {}) | reports)
+    # the names of many policies stand upright below the bars
+    figure.update_layout(height=BARS + LETTER * max(map(len, reports)))
+    return figure
 
 
 def _precision(metrics: Sequence[JsonMapping], rows: Sequence[JsonMapping]) -> "Figure | None":
