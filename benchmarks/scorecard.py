@@ -325,3 +325,5 @@ def show(
         own = cells(row)
         table.add_row(*(own[place] for place in places))
     console.print(table)
+    if len(places) < len(COLUMNS):
+        print(f"a terminal of {WIDE} columns shows the deciding contrast and the seeds, too")

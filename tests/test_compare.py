@@ -72,6 +72,26 @@ def test_seeds_share_one_row_named_by_the_settings_that_differ(tmp_path: Path) -
     assert next(iter(again["paired"].values()))["accuracy"]["diff"] == 0
 
 
+def test_rows_are_named_by_their_queue_or_by_settings_that_are_no_defaults(tmp_path: Path) -> None:
+    write_run(tmp_path / "plain", "cccc", knowledge=False)
+    write_run(tmp_path / "probed", "ccii", knowledge=True, reward="binary")
+    write_run(tmp_path / "begun", "cccc")
+    (tmp_path / "begun" / "summary.json").unlink()
+    found = compare(tmp_path, against="truthrl")
+    assert [row["short"] for row in found["rows"]] == ["truthrl", "truthrl reward=binary"]
+    assert found["against"] == "truthrl reward=ternary knowledge=False"
+    assert found["unfinished"] == [str(tmp_path / "begun")]
+    (tmp_path / "probed" / "name.txt").write_text("mine\n")
+    assert [row["short"] for row in compare(tmp_path)["rows"]] == ["truthrl", "mine"]
+    (tmp_path / "plain" / "name.txt").write_text("mine\n")  # not the name of one row
+    assert compare(tmp_path)["rows"][0]["short"] == "truthrl"
+    write_run(tmp_path / "other", "cccc", method="knowrl")
+    assert set(compare(tmp_path)["differences"]["knowledge"]) == {
+        "truthrl reward=ternary knowledge=False",
+        "truthrl reward=binary knowledge=True",
+    }
+
+
 def test_runs_without_stored_answers_are_averaged_and_not_paired(tmp_path: Path) -> None:
     found = compare(sweep(tmp_path, stored=False), against="truthrl reward=binary")
     [row] = [row for row in found["rows"] if row["name"] == "truthrl reward=ternary"]
@@ -97,8 +117,6 @@ def test_printed_names_have_the_settings_that_distinguish_rows() -> None:
     assert short_names(["m a=1 b=x/y z c=1", "m a=2 b=w c=1", "n"]) == ["m a=1", "m a=2", "n"]
     assert short_names(["x/a/r.jsonl", "x/b/r.jsonl"]) == ["a/r.jsonl", "b/r.jsonl"]
     assert short_names(["m reward=a", "x/y z=1/r.jsonl"]) == ["m", "y z=1/r.jsonl"]
-    sweep = ["m a=0 s=no", "m a=0 s=one, two", "m a=1 s=no", "m a=1 s=one, two", "m a=0 s=x"]
-    assert short_names(sweep)[0] == "m s=no" and short_names(sweep)[3] == "m a=1 s=one, two"
 
 
 @pytest.mark.parametrize("field", ["seconds", "method", "after"])

@@ -21,7 +21,6 @@ from workbench.experiments.compare import compare
 from workbench.experiments.compare_page import write_page
 from workbench.experiments.queue import duration
 from workbench.metrics.capability import CAPABILITY
-from workbench.runs.naming import short_names
 from workbench.types import JsonMapping, JsonObject
 
 
@@ -49,7 +48,10 @@ def compare_command(
 ) -> int:
     """Compare the evaluations of runs, their settings and their cost.
 
-    Runs that differ only in their seed share one row, with intervals over questions and seeds.
+    Runs that differ only in their seed share one row, with intervals over questions and seeds. A
+    row's name is that of its runs in their queue. Otherwise, it is the method, with the settings in
+    which the rows differ and that are not the method's defaults.
+
     --against names a baseline. The command then also prints the paired difference of each row to
     the baseline. For results of lm-evaluation-harness, it also prints each accuracy that is
     significantly lower than the baseline's.
@@ -64,8 +66,9 @@ def compare_command(
 
 def _print(result: JsonMapping) -> None:
     rows, base = result["rows"], result.get("against", "")
-    names = [row["name"] for row in rows]
-    short = dict(zip(names, short_names(names), strict=True))
+    short = {row["name"]: row["short"] for row in rows}
+    if unfinished := result["unfinished"]:
+        complain(f"{len(unfinished)} runs are not finished, and left out: {unfinished[0]}, …")
     tables: JsonObject = {}
     for key in dict.fromkeys(key for row in rows for key in row["metrics"]):
         own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}
@@ -77,19 +80,20 @@ def _print(result: JsonMapping) -> None:
         ]
     for name, tests in result.get("paired", {}).items():
         if reason := tests.get("reason"):
-            complain(f"{name} is not paired with {base}: {reason}")
+            complain(f"{short[name]} is not paired with {short[base]}: {reason}")
             continue
         columns = (short[name], short[base], "difference [95 %]", "p", "questions")
-        title = f"{name} minus {base}: percent, on questions where both rows have a value"
+        title = f"{short[name]} minus {short[base]}: percent, on questions where both have a value"
         tables[title] = [
             {"": metric, **dict(zip(columns, paired_cells(metric, tests[metric]), strict=True))}
             for metric in metrics_with_values([tests]) or tests
         ]
         for metric, test in tests.items():
             if test.get("drop"):
-                complain(f"{name}: {metric} dropped by {-100 * test['diff']:.1f} points")
+                complain(f"{short[name]}: {metric} dropped by {-100 * test['diff']:.1f} points")
+    trained = [row["name"] for row in rows if row["method"]]
     tables["settings that differ"] = [
-        {"": key, **{short[name]: value for name, value in values.items()}}
+        {"": key, **{short[name]: values.get(name) for name in trained}}
         for key, values in result["differences"].items()
     ]
     tables["cost"] = [
@@ -98,7 +102,7 @@ def _print(result: JsonMapping) -> None:
             "seed": row["seeds"],
             "judge calls": row["cost"].get("calls"),
             "tokens in": row["cost"].get("tokens_in"),
-            "time": duration(row["cost"].get("run_seconds", 0)),
+            "time of all seeds": duration(row["cost"].get("run_seconds", 0)),
         }
         for row in rows
     ]

@@ -36,7 +36,7 @@ def queue(
     ] = False,
     jobs: Annotated[
         int,
-        Option(min=1, help="Number of runs to train at the same time; set their threads to match."),
+        Option(min=1, help="Number of runs to train at a time; each has its own threads."),
     ] = 1,
     status: Annotated[
         bool, Option("--status", help="Show the status of the runs, and start nothing.")
@@ -45,7 +45,8 @@ def queue(
 ) -> int:
     """Train the runs of a file in order.
 
-    The same command continues a stopped queue.
+    Ctrl-C saves the current runs after their step; a second one stops them at once. The same
+    command continues a stopped queue.
     """
     with stdout_kept_clean():
         runs = queue_runs(file, out, quick)

@@ -7,9 +7,10 @@ the settings that differ from other rows of the same method.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from workbench.methods import METHODS
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.capability import CAPABILITY, accuracy_changes, read_accuracies
 from workbench.metrics.outcomes import RESAMPLES
@@ -17,7 +18,7 @@ from workbench.metrics.report import Settings, over_runs, paired_runs
 from workbench.metrics.rows import Row, file_of
 from workbench.pipeline import ANSWER_SECTIONS
 from workbench.runs.folder import describe_runs, finished, read_json
-from workbench.runs.naming import APART, differing, flat, with_settings
+from workbench.runs.naming import APART, LABEL, differing, flat, short_names, with_settings
 from workbench.runs.store import AFTER, BEFORE, EVALUATION, ROLLOUTS
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.grouping import group_by
@@ -41,6 +42,7 @@ class Evaluated:
     method: str | None = None
     seed: int = 0
     settings: JsonObject = field(default_factory=dict)  # full name of a setting -> value
+    label: str = ""  # name of the run in its queue
 
     def rows(self, key: str) -> list[Row]:
         """Return the graded answers to the question set `key` of `sets`; [] if not stored."""
@@ -63,18 +65,19 @@ def compare(
     Args:
         runs: folders of runs, folders of several runs such as a queue's, feedback files (graded
             responses as JSON lines), or results files of lm-evaluation-harness.
-        against: the baseline: the name of a row, or the path of a run or file in it; None for no
-            comparison with a baseline.
+        against: the baseline: the name or short name of a row, or the path of a run or file in it;
+            None for no comparison with a baseline.
         seed: seed of the bootstrap.
         resamples: number of resamples of the bootstrap.
 
     Returns:
         An object with these keys. Without a baseline, the last two are missing.
 
-        * `rows`: objects with `name`, `method`, `seeds`, `runs` (paths), `cost` and `metrics`. The
-          metrics are `{question set: {metric: {value, low, high, n}}}`.
-        * `differences`: the settings in which the rows of runs differ, `{setting: {row: value}}`. A
-          setting that does not exist for all of these rows is left out.
+        * `rows`: objects with `name`, `short` (a shorter name), `method`, `seeds`, `runs` (paths),
+          `cost` and `metrics`. The metrics are `{question set: {metric: {value, low, high, n}}}`.
+        * `differences`: the settings in which rows of one method differ, and those that all rows
+          have and in which they differ, `{setting: {row: value}}`.
+        * `unfinished`: paths of runs in the named folders that are left out.
         * `against`: the name of the baseline's row.
         * `paired`: paired comparisons with the baseline, `{row: {metric: {value, other, diff, low,
           high, p, n}}}`. `other` is the baseline's value. `diff` is `value` − `other`, with its
@@ -86,12 +89,22 @@ def compare(
     """
     options = Settings(seed=seed, resamples=resamples)
     paths = dict.fromkeys(path for run in runs for path in _finished(Path(run)))
+    inside = [one for run in runs if Path(run) not in paths for one in _runs_in(Path(run))]
+    unfinished = [str(path) for path in inside if path not in paths]
     named = _named([_read(path, options) for path in paths])
-    trained = {name: group[0].settings for name, group in named.items() if group[0].method}
+    trained = {name: group[0] for name, group in named.items() if group[0].method}
+    short = _short(named)
+    of_path = {str(one.path): name for name, group in named.items() for one in group}
+    of_path |= {new: name for name, new in short.items()}
+    base = against and of_path.get(str(Path(against)), of_path.get(against, against))
+    if base is not None and base not in named:
+        listed = ", ".join(f"'{name}'" for name in short.values())
+        raise WorkbenchError(f"no row '{against}': choose one of {listed}, or the path of a run")
     result: JsonObject = {
         "rows": [
             {
                 "name": name,
+                "short": short[name],
                 "method": group[0].method,
                 "seeds": sorted(one.seed for one in group if one.method),
                 "runs": [str(one.path) for one in group],
@@ -100,17 +113,10 @@ def compare(
             }
             for name, group in named.items()
         ],
-        "differences": {
-            key: {name: settings[key] for name, settings in trained.items()}
-            for key in differing(list(trained.values()))
-            if all(key in settings for settings in trained.values())  # else, a method lacks it
-        },
+        "differences": _differences(trained),
+        "unfinished": unfinished,
     }
-    if against is not None:
-        of_path = {str(one.path): name for name, group in named.items() for one in group}
-        base = of_path.get(str(Path(against)), against)
-        if base not in named:
-            raise WorkbenchError(f"no row '{against}': choose one of {', '.join(named)}")
+    if base is not None:
         result["against"] = base
         result["paired"] = {
             name: _paired(group, named[base], options)
@@ -124,12 +130,16 @@ def _finished(path: Path) -> list[Path]:
     """Return [path] for a feedback file or a run, else the finished runs in the folder `path`."""
     if path.is_file() or any((path / name).exists() for name in ("config.json", ROLLOUTS)):
         return [path]
-    # a folder of runs may hold the folder of a queue; stages of a run lie deeper
-    files = [*path.glob("*/summary.json"), *path.glob("*/*/summary.json")]
-    inside = sorted(file.parent for file in files if file.parent.parent.name != "stages")
-    if not (runs := list(filter(evaluated, inside))):
+    if not (runs := list(filter(evaluated, _runs_in(path)))):
         raise WorkbenchError(f"no finished run in '{path}': {describe_runs(path.parent)}")
     return runs
+
+
+def _runs_in(path: Path) -> list[Path]:
+    """Return the runs in a folder, which may hold the folder of a queue."""
+    files = [*path.glob("*/config.json"), *path.glob("*/*/config.json")]
+    # the stages of a run are no runs
+    return sorted(file.parent for file in files if file.parent.parent.name != "stages")
 
 
 def evaluated(path: Path) -> JsonObject | None:
@@ -168,7 +178,9 @@ def _of_run(path: Path, summary: JsonMapping) -> Evaluated:
     sets = {split: (summary["after"]["greedy"], folder / AFTER)}
     if summary.get("before"):
         sets[f"{split} before training"] = (summary["before"]["greedy"], folder / BEFORE)
-    return Evaluated(path, sets, cost, summary["method"], summary["seed"], settings)
+    label = path / LABEL
+    name = label.read_text(encoding="utf-8", errors="replace").strip() if label.is_file() else ""
+    return Evaluated(path, sets, cost, summary["method"], summary["seed"], settings, name)
 
 
 def _named(found: Group) -> dict[str, list[Evaluated]]:
@@ -193,6 +205,55 @@ def _named(found: Group) -> dict[str, list[Evaluated]]:
             name = with_settings(own.method, own.settings, differing(alike))
         named[f"{name} {own.path}" if name in named else name] = group
     return named
+
+
+def _short(named: Mapping[str, Group]) -> dict[str, str]:
+    """Return a short name of each row: its runs' name in their queue, or its method with settings.
+
+    Settings that have the method's default value are left out, unless the rows of the method differ
+    in a single setting.
+    """
+    labels = {name: {one.label for one in group} for name, group in named.items()}
+    brief = []
+    for name, group in named.items():
+        [label, *others] = labels[name]
+        own = group[0]
+        alike = [other[0].settings for other in named.values() if other[0].method == own.method]
+        keys = differing(alike) if own.method else []
+        if label and not others and sum(label in some for some in labels.values()) == 1:
+            brief.append(label)
+        elif own.method in METHODS and len(keys) > 1:
+            default = _defaults(own.method, own.settings.get("bench"))
+            changed = [key for key in keys if own.settings.get(key) != default.get(key)]
+            brief.append(with_settings(own.method, own.settings, changed))
+        else:
+            brief.append(name)
+    distinct = brief if len({*brief}) == len(brief) else list(named)
+    return dict(zip(named, short_names(distinct), strict=True))
+
+
+def _defaults(method: str, bench: str | None) -> JsonObject:
+    """Return a method's settings on a bench, by name."""
+    chosen = METHODS[method]
+    config = json.loads(json.dumps(asdict(chosen.configure(bench))))
+    return flat({"config": config})
+
+
+def _differences(trained: Mapping[str, Evaluated]) -> JsonObject:
+    """Return the settings in which rows differ: `{setting: {row: value}}`.
+
+    Methods have different settings, so a setting counts if rows of one method differ in it, or if
+    all rows have it.
+    """
+    groups = group_by(trained.values(), lambda one: one.method)
+    within = {key for own in groups.values() for key in differing([one.settings for one in own])}
+    settings = {name: one.settings for name, one in trained.items()}
+    keys = differing(list(settings.values()))
+    return {
+        key: {name: own[key] for name, own in settings.items() if key in own}
+        for key in keys
+        if key in within or all(key in own for own in settings.values())
+    }
 
 
 def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:

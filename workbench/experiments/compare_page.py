@@ -10,7 +10,6 @@ from workbench.metrics.marks import NOT_SHARES
 from workbench.metrics.plots import learning_curves, outcomes_by_tier, precision_and_recall
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import read_json
-from workbench.runs.naming import short_names
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.grouping import group_by
 
@@ -59,7 +58,7 @@ def comparison_page(result: JsonMapping, inspected: Mapping[str, str] | None = N
     from jinja2 import Template
 
     full = [row["name"] for row in result["rows"]]
-    result = _renamed(result, dict(zip(full, short_names(full), strict=True)))
+    result = _renamed(result, {row["name"]: row["short"] for row in result["rows"]})
     rows = result["rows"]
     sets = dict.fromkeys(key for row in rows for key in row["metrics"])
     tables = [_questions(key, rows) for key in sets]
@@ -206,8 +205,11 @@ def _outcomes(rows: Sequence[JsonMapping]) -> "Figure | None":
     }
     if not reports:
         return None
-    before = summaries[next(iter(reports))].get("before")
-    figure = outcomes_by_tier(({"before training": before} if before else {}) | reports)
+    before = [(summaries[name].get("before") or {}).get("greedy") for name in reports]
+    # with other prompts, the same policy starts from other rates
+    alike = before[0] and all(one == before[0] for one in before)
+    start = {"before training": summaries[next(iter(reports))]["before"]} if alike else {}
+    figure = outcomes_by_tier(start | reports)
     # the names of many policies stand upright below the bars
     figure.update_layout(height=BARS + LETTER * max(map(len, reports)))
     return figure

@@ -32,6 +32,7 @@ from workbench.methods import trained
 from workbench.methods.bench import bench
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock, read_json, status_in
+from workbench.runs.naming import LABEL
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import write_json
 from workbench.util.signals import handled_signals
@@ -206,6 +207,7 @@ def train_queue(runs: Sequence[Run], root: Path | str, jobs: int = 1) -> JsonObj
         label = f"[{number + 1}/{len(runs)}] {run.entry.method}, seed {run.entry.seed}"
         label += f" ({run.entry.name})" if run.entry.name else ""
         try:
+            _store_name(run)
             ended = "done already" if done[number] else _train(run, label, stopping)
         except Exception:  # such as a full disk: the other runs would meet it, too
             stopping.stop()
@@ -225,6 +227,13 @@ def train_queue(runs: Sequence[Run], root: Path | str, jobs: int = 1) -> JsonObj
         label = f"not done: {row['hash']} {row['name']}".rstrip()
         _say(f"{label}: {row['error'] or row['status']}")
     return {"status": status, "failed": len(failed), **result}
+
+
+def _store_name(run: Run) -> None:
+    """Store the run's name for `workbench compare`."""
+    if run.entry.name:
+        run.folder.mkdir(parents=True, exist_ok=True)
+        (run.folder / LABEL).write_text(f"{run.entry.name}\n", encoding="utf-8")
 
 
 def _train(run: Run, label: str, stopping: "_Stopping") -> str:

@@ -5,13 +5,13 @@ A queue names the folders of its runs by digests, so a run needs a readable desc
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from workbench.types import JsonMapping, JsonObject
 from workbench.util.config import flattened
 
 DIGEST = re.compile(r"[0-9a-f]{8,64}")
+LABEL = "name.txt"  # in a run's folder: its name in the queue that trained it
 LONGEST = 60  # characters of a setting in a name
 # not compared: a description has method and seed anyway; the others are not the method's settings
 APART = ("method", "seed", "threads", "versions")
@@ -52,12 +52,9 @@ def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> s
 def short_names(names: Sequence[str]) -> list[str]:
     """Shorten the names of a table's rows, which are paths or methods with settings.
 
-    A setting that more than half of a method's rows share is left out, then other settings, the
-    last one first. A path is reduced to its last two parts, and then to the last one. A step that
-    would give two rows the same name is skipped.
+    Settings are left out, the last one first. A path is reduced to its last two parts, and then to
+    the last one. A step that would give two rows the same name is skipped.
     """
-    uncommon = _uncommon(names)
-    names = uncommon if len({*uncommon}) == len(names) else list(names)
     settings = re.findall(r" ([\w.]+)=", " ".join(names))
     # a name with settings begins with a method, which has no slash
     start, end = r"(?s)^([^\s/]+(?= ).*?)", r"=.*?(?= [\w.]+=|$)"
@@ -66,22 +63,6 @@ def short_names(names: Sequence[str]) -> list[str]:
         shorter = [re.sub(cut, r"\1", name) for name in names]
         names = shorter if len({*shorter}) == len(names) else names
     return list(names)
-
-
-def _uncommon(names: Sequence[str]) -> list[str]:
-    """Leave out the settings that more than half of a method's rows share."""
-    rows = [re.match(r"(?s)([^\s/]+)((?: [\w.]+=).*)", name) for name in names]
-    pairs = [re.findall(r"(?s) ([\w.]+=.*?)(?= [\w.]+=|$)", row[2]) if row else [] for row in rows]
-    methods = [row[1] if row else name for row, name in zip(rows, names, strict=True)]
-    counts = Counter(
-        (method, pair) for method, own in zip(methods, pairs, strict=True) for pair in own
-    )
-    return [
-        " ".join(
-            [method, *(one for one in own if 2 * counts[method, one] <= methods.count(method))]
-        )
-        for method, own in zip(methods, pairs, strict=True)
-    ]
 
 
 def labels(configs: Mapping[str, JsonMapping]) -> dict[str, str]:
