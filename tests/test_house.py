@@ -156,4 +156,4 @@ def test_the_pipeline_loads_few_files() -> None:
     probe = (
         "import sys, workbench.pipeline; print(sum(n.startswith('workbench') for n in sys.modules))"
     )
-    assert int(run_python("-c", probe, check=True).stdout) <= 15
+    assert int(run_python("-c", probe, check=True).stdout) <= 17
