@@ -18,7 +18,11 @@ from typing import Any
 ROOT_FOLDER = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT_FOLDER))
 
-from benchmarks.findings import FILES, show, start_folder  # noqa: E402
+from benchmarks.findings import (  # type: ignore[attr-defined]  # noqa: E402  # a folder has this name
+    FILES,
+    show,
+    start_folder,
+)
 from benchmarks.reproduce import START, Answered, check, load_findings  # noqa: E402
 from benchmarks.tables import markdown  # noqa: E402
 from workbench.experiments.probe import probe_policy  # noqa: E402

@@ -23,7 +23,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
@@ -54,7 +54,7 @@ def module(file: str) -> str:
 
 def shares(profile: cProfile.Profile, named: Callable[[str], str] = package) -> dict[str, float]:
     """Return the share of the time in each part, in descending order, without waiting."""
-    seconds: Counter[str] = Counter()
+    seconds = defaultdict[str, float](float)
     for (file, _, name), (_, _, own, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         if file != "~":
             seconds[named(file)] += own
@@ -68,7 +68,7 @@ def shares(profile: cProfile.Profile, named: Callable[[str], str] = package) -> 
 
 def largest(amounts: Mapping[str, float]) -> dict[str, float]:
     """Return each part's share of the total; those below `LEAST` are one part, "other"."""
-    total, found = sum(amounts.values()), Counter[str]()
+    total, found = sum(amounts.values()), defaultdict[str, float](float)
     for name, amount in amounts.items():
         found[name if amount >= LEAST * total else "other"] += amount / total
     ordered = sorted(found.items(), key=lambda one: (one[0] == "other", -one[1]))
@@ -165,7 +165,7 @@ def inspector() -> dict[str, float]:
 def verifier() -> dict[str, float]:
     from benchmarks.scoring import peak_memory
 
-    found = {}
+    found: dict[str, float] = {}
 
     def note(step: str) -> None:
         status = Path("/proc/self/status").read_text()

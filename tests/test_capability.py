@@ -88,5 +88,5 @@ def test_the_command_reports_a_drop_and_an_unpaired_run(tmp_path: Path, cli: Cli
     run = write_run(tmp_path / "run", "ccuu")
     code, out, err = cli("compare", run, second, first, "--against", first)
     assert code == 0 and "arc acc" in out and "−10.0" in out.replace("-", "−")
-    assert f"{second}: arc acc dropped by 10.0 points" in err and "gsm8k" not in err
+    assert f"{second.name}: arc acc dropped by 10.0 points" in err and "gsm8k" not in err
     assert "is not paired with" in err  # about the run

@@ -1,6 +1,7 @@
 """Arms of the findings study that need no training."""
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -137,7 +138,7 @@ def test_half_of_a_study_halves_steps_and_drawn_questions(tmp_path: Path) -> Non
         plan_run(halved(run.entry, run.steps), tmp_path) for run in (rl, drawn, sft)
     )
     assert rl_half.steps == 16
-    assert drawn_half.config.drawn.questions == 120
+    assert asdict(drawn_half.config)["drawn"]["questions"] == 120
     assert sft_half.hash == sft.hash  # counts epochs
 
 
