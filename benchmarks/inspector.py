@@ -157,26 +157,13 @@ def open_runs(page: Any, address: str) -> float:
     return timed(page, page.get_by_role("tab", name="Runs", exact=True).click, LISTED)
 
 
-def work(page: Any) -> dict[str, float]:
-    """Return the seconds of JavaScript, and of style and layout, that a page has taken so far."""
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable")
-    metrics = {
-        one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]
-    }
-    layout = metrics["LayoutDuration"] + metrics["RecalcStyleDuration"]
-    return {"its scripts": metrics["ScriptDuration"], "its style and layout": layout}
-
-
 def interactions(page: Any, address: str) -> dict[str, float]:
     """Return the seconds of each interaction."""
     page.goto(f"{address}?run=long&id=long/0")
     page.wait_for_selector("#inspect-view tr[data-claim]")
     pressed = "document.querySelector('#inspect-view [data-method={0}]').ariaPressed === 'true'"
     press = page.locator("#inspect-view [data-method=forag]")
-    before = work(page)
     times = {"switch the method of 200 claims": timed(page, press.click, pressed.format("forag"))}
-    times |= {name: round(total - before[name], 3) for name, total in work(page).items()}
     times["open the large run"] = open_runs(page, address)
     times["until all its rows are read"] = timed(page, lambda: None, WHOLE)
     order = page.get_by_label("Sort by")
