@@ -4,7 +4,7 @@
 
 The initial policy and three arms of TruthRL's study answer each test question 16 times. Missing
 runs are trained first. The statements are in `benchmarks/findings/truthrl_confidence.toml`. The
-samples are stored in the folder `probes` beside the runs (`--out`) and not repeated.
+samples are stored in the folder `probes` of `--out`, which also has the runs, and not repeated.
 """
 
 import argparse
@@ -91,8 +91,7 @@ def table(results: Mapping[str, Any]) -> str:
         for arm, wide in results["bins"].items()
         for one in wide
     ]
-    rates = ["accuracy", "abstention", "hallucination", "truthfulness"]
-    return f"{markdown(['arm', 'samples', *rates], votes)}\n\n" + markdown(
+    return f"{markdown(['arm', 'samples', *names, 'truthfulness'], votes)}\n\n" + markdown(
         ["arm", "confidence", "n", "correct", "abstains", "wrong"], by_confidence
     )
 

@@ -83,9 +83,7 @@ from benchmarks.reproduce import (  # noqa: E402
 
 FILES = ROOT_FOLDER / "benchmarks" / "findings"
 WAYS = ("majority", "best_of", "cove")  # baselines at inference time
-DRAWN_QUESTIONS = (
-    "drawn.questions"  # the setting of a baseline: questions from which it draws training data
-)
+DRAWN_QUESTIONS = "drawn.questions"  # a baseline's setting: how many it draws its data from
 
 
 def halved(entry: Entry, steps: int | None) -> Entry:

@@ -23,6 +23,8 @@ from workbench.experiments.queue import duration
 from workbench.metrics.capability import CAPABILITY
 from workbench.types import JsonMapping, JsonObject
 
+UNFINISHED = 3  # unfinished runs that are named
+
 
 @app.command(
     "compare", epilog="Example: workbench compare runs/ternary runs/binary --against runs/binary"
@@ -68,7 +70,9 @@ def _print(result: JsonMapping) -> None:
     rows, base = result["rows"], result.get("against", "")
     short = {row["name"]: row["short"] for row in rows}
     if unfinished := result["unfinished"]:
-        complain(f"{len(unfinished)} runs are not finished, and left out: {unfinished[0]}, …")
+        complain(f"left out, because not finished: {', '.join(unfinished[:UNFINISHED])}")
+        if (more := len(unfinished) - UNFINISHED) > 0:
+            complain(f"{more} more runs are not finished")
     tables: JsonObject = {}
     for key in dict.fromkeys(key for row in rows for key in row["metrics"]):
         own = {row["name"]: row["metrics"][key] for row in rows if key in row["metrics"]}

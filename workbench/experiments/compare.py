@@ -94,10 +94,10 @@ def compare(
     named = _named([_read(path, options) for path in paths])
     trained = {name: group[0] for name, group in named.items() if group[0].method}
     short = _short(named)
-    of_path = {str(one.path): name for name, group in named.items() for one in group}
-    of_path |= {new: name for name, new in short.items()}
-    base = against and of_path.get(str(Path(against)), of_path.get(against, against))
-    if base is not None and base not in named:
+    rows = {str(one.path): name for name, group in named.items() for one in group}
+    rows |= {new: name for name, new in short.items()} | {name: name for name in named}
+    base = None if against is None else rows.get(against, rows.get(str(Path(against))))
+    if base is None and against is not None:
         listed = ", ".join(f"'{name}'" for name in short.values())
         raise WorkbenchError(f"no row '{against}': choose one of {listed}, or the path of a run")
     result: JsonObject = {
