@@ -110,7 +110,8 @@ def demo(out: Path, until: Callable[[], bool] | None = None) -> tuple[int, str]:
 @pytest.mark.slow
 def test_an_interrupt_stops_both_runs(tmp_path: Path) -> None:
     runs = [tmp_path / reward for reward in REWARDS]
-    code, err = demo(tmp_path, until=lambda: all((run / "config.json").exists() for run in runs))
+    # while transformers and TRL import their parts, they can turn an interrupt into an ImportError
+    code, err = demo(tmp_path, until=lambda: all((run / "metrics.jsonl").exists() for run in runs))
     assert code in INTERRUPTED and err.splitlines()[-1].startswith("workbench: interrupted"), err
     assert [read_json(run / "summary.json")["status"] for run in runs] == ["interrupted"] * 2
     assert not any(in_use(run) for run in runs)
