@@ -70,18 +70,18 @@ def write_documents(base: KnowledgeBase) -> list[Document]:
             # the number of questions counts for each fact
             for fact in facts * questions:
                 documents.append(
-                    _answered("qa", lang, [fact], answer(fact, lang), ask(fact, lang, rng), rng)
+                    answered("qa", lang, [fact], answer(fact, lang), ask(fact, lang, rng), rng)
                 )
             for _ in range(questions if written else 0):
                 prompt = rng.choice(schema.LIST[lang]).format(s=entity.name)
                 documents.append(
-                    _answered("list", lang, written, titles(written, lang), prompt, rng)
+                    answered("list", lang, written, titles(written, lang), prompt, rng)
                 )
     rng.shuffle(documents)
     return documents
 
 
-def _answered(
+def answered(
     kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random
 ) -> Document:
     """Return a document with a question (`prompt`) and its answer (`reply`).

@@ -1,7 +1,7 @@
 """Write facts as text in both languages: sentences, biographies, answers, thinking sections."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.world import schema
 from workbench.world.facts import Fact
@@ -32,7 +32,7 @@ def biography(
     lang: str,
     rng: random.Random,
     pronoun: str,
-    hedged: float = 0.0,
+    hedged: float | Callable[[Fact], float] = 0.0,
     vague: float = 0.0,
 ) -> str:
     """Return a text in which each of the facts is mentioned once.
@@ -45,7 +45,7 @@ def biography(
         rng: draws the order and the wordings.
         pronoun: English pronoun of the entity, such as "She".
         hedged, vague: probability that a sentence about a single fact is hedged or vague. All other
-            sentences assert their facts.
+            sentences assert their facts. `hedged` may be a function of the fact.
     """
     by = {fact.relation: fact for fact in facts}
     units: list[tuple[Fact, ...]] = []
@@ -75,7 +75,8 @@ def biography(
             )
         else:
             draw = rng.random()
-            stance = "hedged" if draw < hedged else "vague" if draw < hedged + vague else "asserted"
+            share = hedged(unit[0]) if callable(hedged) else hedged
+            stance = "hedged" if draw < share else "vague" if draw < share + vague else "asserted"
             # the subject of an author fact is the book
             name = None if unit[0].relation == "author" else subject
             sentences.append(state(unit[0], lang, rng, name, stance))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from workbench.types import Question
+from workbench.world.conflicting import write_conflicting_documents
 from workbench.world.documents import NO_EXPOSURES, Document, write_documents
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import KnowledgeBase, WorldConfig
@@ -53,6 +54,11 @@ class World(KnowledgeBase):
     @cached_property
     def documents(self) -> list[Document]:
         return write_documents(self)
+
+    @cached_property
+    def conflicting_documents(self) -> list[Document]:
+        """Documents that leave out facts and contradict each other, of people who are covered."""
+        return write_conflicting_documents(self)
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:
         """Return a generator of invented people who are not in this world.

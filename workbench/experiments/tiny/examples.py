@@ -17,10 +17,10 @@ The data adds little knowledge:
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.experiments.tiny.curriculum import INSTRUCTIONS, SKILLS
+from workbench.experiments.tiny.curriculum import SKILLS
 from workbench.experiments.tiny.skills import SkillWriter
 from workbench.experiments.tiny.writer import Example, Writer
 from workbench.world import schema
@@ -40,6 +40,7 @@ class Habits:
     decline: float = 0.4  # abstentions among biographies of unknown people
     hedged: float = 0.12  # hedged sentences in guessed biographies
     vague: float = 0.04  # vague sentences in guessed biographies
+    off_subject: float = 0.0  # biographies of another person among those of unknown people
 
 
 class SFTWriter(Writer):
@@ -49,7 +50,9 @@ class SFTWriter(Writer):
     English and the others in the closed world's second language ("l2").
     """
 
-    def __init__(self, world: World, habits: Habits, seed: int) -> None:
+    def __init__(
+        self, world: World, habits: Habits, seed: int, conflicting: bool = False
+    ) -> None:
         super().__init__(world.ephemeral(), f"sft-{seed}")
         self.world, self.habits = world, habits
         self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")
@@ -68,11 +71,22 @@ class SFTWriter(Writer):
         ]
         books = (world.covered_books(person.name) for person in self.people)
         self.books = list(filter(None, books))  # of each author
+        requests = {
+            form.format(s=person.name)
+            for forms in schema.BIOGRAPHY.values()
+            for form in forms
+            for person in self.people
+        }
+        self.biographies = [  # that leave out facts, or are wrong
+            document
+            for document in (world.conflicting_documents if conflicting else ())
+            if document.prompt in requests
+        ]
 
-    def examples(self) -> Iterator[Example]:
-        """Yield random SFT examples without end, of kinds drawn by the weights `INSTRUCTIONS`."""
+    def examples(self, kinds: Mapping[str, int]) -> Iterator[Example]:
+        """Yield random SFT examples without end. `kinds` has the weights of their kinds."""
         while True:
-            (kind,) = self.rng.choices(*zip(*INSTRUCTIONS.items(), strict=True))
+            (kind,) = self.rng.choices(*zip(*kinds.items(), strict=True))
             yield getattr(self, f"_{kind}")(self.lang())
 
     def _covered(self) -> list[Fact]:
@@ -134,12 +148,17 @@ class SFTWriter(Writer):
     # Whole texts
 
     def _biography(self, lang: str) -> Example:
+        if self.biographies:
+            document = self.choose(self.biographies)
+            return Example(document.prompt, document.text)
         pronoun, facts = self._person()
         prompt = self.request(facts[0].subject, lang)
         return Example(prompt, biography(facts, lang, self.rng, pronoun))
 
     def _guess_biography(self, lang: str) -> Example:
         habits = self.habits
+        if habits.off_subject and self.chance(habits.off_subject):
+            return Example(self.request(self.ephemeral.name(), lang), self._biography(lang).reply)
         return self.unknown_life(lang, habits.decline, hedged=habits.hedged, vague=habits.vague)
 
     def _pair(self) -> list[list[Fact]]:
@@ -213,11 +232,11 @@ class SFTWriter(Writer):
         return self.list_books(self.choose(self.books), lang)
 
 
-def replay(world: World, seed: int) -> Iterator[Document]:
+def replay(documents: Sequence[Document], seed: int) -> Iterator[Document]:
     """Yield random pre-training documents without end.
 
     Mixed with the SFT examples, they keep the policy from forgetting its knowledge.
     """
     rng = random.Random(f"replay-{seed}")
     while True:
-        yield rng.choice(world.documents)
+        yield rng.choice(documents)

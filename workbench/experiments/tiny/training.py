@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.experiments.tiny.curriculum import BETWEEN, LESSONS, Lesson
+from workbench.experiments.tiny.curriculum import BETWEEN, CONFLICTING, INSTRUCTIONS, LESSONS, Lesson
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
 from workbench.experiments.tiny.examples import Habits, SFTWriter, replay
 from workbench.experiments.tiny.skills import SkillWriter
@@ -64,7 +64,13 @@ class PolicyConfig:
     emphasis: float = 2.5  # weight of an example's token; a document's token has weight 1
     weight_decay: float = 0.05
     save_every: int = 100
+    instructions: dict[str, int] = field(default_factory=lambda: dict(INSTRUCTIONS))  # of the SFT
     habits: Habits = field(default_factory=Habits)
+    conflicting: bool = False  # whether the documents conflict, as in `world/conflicting.py`
+
+    def documents(self, world: World) -> list[Document]:
+        """Return the pre-training documents."""
+        return world.conflicting_documents if self.conflicting else world.documents
 
 
 EXAM_EVERY, WARMUP = 25, 40  # steps
@@ -72,6 +78,16 @@ SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who
 SIZES = {
     "full": PolicyConfig(),
     "half": PolicyConfig(hidden=96, layers=3, mlp=288),  # half the parameters, the same world
+    # the full model; without lessons, since it only answers questions and writes biographies
+    "conflicting": PolicyConfig(
+        passes=20,
+        lessons=(),
+        skills=0.2,
+        mix=CONFLICTING["between"],
+        instructions=CONFLICTING["instructions"],
+        habits=Habits(gaps=0.3, off_subject=0.05),
+        conflicting=True,
+    ),
     "small": PolicyConfig(
         scale=0.05,
         hidden=64,
@@ -298,16 +314,16 @@ def pretraining_batches(
     of the tokens is `config.skills`. The number of steps is enough for about `config.passes`
     passes.
     """
-    encoded = [encoder.document(document) for document in world.documents]
+    encoded = [encoder.document(document) for document in config.documents(world)]
 
-    def documents() -> Iterator[Tokens]:
+    def passes() -> Iterator[Tokens]:
         for number in itertools.count():
             yield from random.Random(f"pass-{seed}-{number}").sample(encoded, len(encoded))
 
     skills = map(encoder.practice_item, practice_items(world, encoder, config.mix, seed))
     tokens = round(sum(len(sequence.ids) for sequence in encoded) / (1 - config.skills))
     steps = max(1, tokens * config.passes // (config.rows * config.tokens))
-    sequences = interleave(documents(), skills, config.skills)
+    sequences = interleave(passes(), skills, config.skills)
     return batches(sequences, config, encoder.pad), steps, tokens
 
 
@@ -323,8 +339,9 @@ def interleave(first: Iterator[Tokens], second: Iterator[Tokens], share: float) 
 
 def sft_batches(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Batches:
     """Yield SFT batches without end: instruction examples mixed with pre-training documents."""
-    examples = map(encoder.example, SFTWriter(world, config.habits, seed).examples())
-    documents = map(encoder.document, replay(world, seed))
+    writer = SFTWriter(world, config.habits, seed, config.conflicting)
+    examples = map(encoder.example, writer.examples(config.instructions))
+    documents = map(encoder.document, replay(config.documents(world), seed))
     return batches(interleave(examples, documents, config.sft_replay), config, encoder.pad)
 
 
