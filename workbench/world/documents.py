@@ -6,7 +6,7 @@ tier of the entity.
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from workbench.world import schema
@@ -43,6 +43,18 @@ class Document:
     def whole(self) -> str:
         """The system message, the prompt and the text, joined by spaces."""
         return f"{self.system} {self.prompt} {self.text}".strip()
+
+
+Exposures = dict[str, dict[str, int]]  # fact id -> language -> number of documents
+
+
+def count_exposures(documents: Iterable[Document]) -> Exposures:
+    """Return how many documents state each fact. Facts that no document states are left out."""
+    counts: Exposures = {}
+    for document in documents:
+        for fact_id in document.fact_ids:
+            counts.setdefault(fact_id, dict(NO_EXPOSURES))[document.lang] += 1
+    return counts
 
 
 def write_documents(base: KnowledgeBase) -> list[Document]:

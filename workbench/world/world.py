@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 
 from workbench.types import Question
 from workbench.world.conflicting import write_conflicting_documents
-from workbench.world.documents import NO_EXPOSURES, Document, write_documents
+from workbench.world.documents import Document, Exposures, count_exposures, write_documents
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import KnowledgeBase, WorldConfig
 from workbench.world.fingerprint import cached_fingerprint, of_documents, of_world
@@ -69,16 +69,9 @@ class World(KnowledgeBase):
         return Ephemeral(self, held_out)
 
     @cached_property
-    def exposures(self) -> dict[str, dict[str, int]]:
-        """Return fact id -> language -> number of pre-training documents that state the fact.
-
-        Facts that no document states are left out.
-        """
-        counts: dict[str, dict[str, int]] = {}
-        for document in self.documents:
-            for fact_id in document.fact_ids:
-                counts.setdefault(fact_id, dict(NO_EXPOSURES))[document.lang] += 1
-        return counts
+    def exposures(self) -> Exposures:
+        """Return how many of `documents` state each fact."""
+        return count_exposures(self.documents)
 
     def shown(self, question: Question) -> int | None:
         """Return the number of pre-training documents that state the fact that a question needs.

@@ -37,6 +37,7 @@ from workbench.policies.load import load_policy
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
+from workbench.world.documents import count_exposures
 from workbench.world.world import World, load_world
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def build_policy(
         seed: seed of the world and of the training.
         threads: number of CPU threads.
         size: "full" is the shipped policy (about 80 minutes on two cores). "half" has half the
-            parameters. "small" is a smaller model of a small world, which trains quickly.
+            parameters. "conflicting" is trained on documents that conflict (about 40 minutes); it
+            writes doubtful claims, but has not learnt to read or compare. "small" is a smaller
+            model of a small world, which trains quickly.
 
     Returns:
         The content of `card.json`: the arguments, the cost of the training and the measured rates.
@@ -88,7 +91,10 @@ def build_policy(
             world, tokenizer, config, seed=seed, threads=threads, out=out, work=work
         )
         policy = load_policy(str(out / "sft"))
-        splits = {split: measure(policy, world, split) for split in ("validation", "test")}
+        exposures = count_exposures(config.documents(world))
+        splits = {
+            split: measure(policy, world, split, exposures) for split in ("validation", "test")
+        }
     import torch
 
     card: JsonObject = {
@@ -166,7 +172,7 @@ def train(
             stage.stored()  # refuses the checkpoint of another build before any training
     lessons = {"steps": 0, "tokens": 0, "seconds": 0}
     spent: JsonObject = {
-        "documents": len(world.documents),
+        "documents": len(config.documents(world)),
         "tokens_per_pass": tokens,
         "lesson_steps": [],
         "lesson_rates": [],

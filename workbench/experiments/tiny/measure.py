@@ -14,6 +14,7 @@ from workbench.util.grouping import group_by
 from workbench.verdicts import outcome
 from workbench.verdicts.checks import world_checks
 from workbench.world import schema
+from workbench.world.documents import Exposures
 from workbench.world.questions import SHORT_KINDS, select
 from workbench.world.world import World
 
@@ -26,7 +27,7 @@ SEED = 0  # fixed, so that cards of different builds are comparable
 Rates = JsonObject  # {n, accuracy, abstention}: shares, None if undefined
 
 
-def measure(policy: Policy, world: World, split: str) -> JsonObject:
+def measure(policy: Policy, world: World, split: str, exposures: Exposures) -> JsonObject:
     """Measure a policy on one split of the closed world, and return the results by name.
 
     * `short`, `l2`: evaluation reports of short questions, in English and in the second language.
@@ -69,7 +70,7 @@ def measure(policy: Policy, world: World, split: str) -> JsonObject:
             }
             for name, covered in (("covered", True), ("gaps", False))
         },
-        "exposure": by_exposure(world, greedy),
+        "exposure": by_exposure(greedy, exposures),
         "l2": report_of(ask(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
         "biography": texts(policy, world, world.questions(split, ["biography"])),
         "two_facets": texts(policy, world, planned),
@@ -103,7 +104,9 @@ def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]
             yield feedback
 
 
-def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
+def by_exposure(
+    feedbacks: Sequence[Feedback], exposures: Exposures
+) -> list[tuple[int, float, int]]:
     """Return triples (exposures, accuracy, number of questions), sorted by exposures.
 
     The exposures of a question are the number of documents, in both languages, that state its fact.
@@ -111,12 +114,12 @@ def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, 
     counts: dict[int, list[bool]] = {}
     for feedback in feedbacks:
         (fact_id,) = feedback.response.question.meta["fact_ids"]
-        exposures = sum(world.exposures.get(fact_id, {}).values())
+        times = sum(exposures.get(fact_id, {}).values())
         verdict = feedback.verdict("outcome")
-        counts.setdefault(exposures, []).append(verdict is not None and verdict.label == "correct")
+        counts.setdefault(times, []).append(verdict is not None and verdict.label == "correct")
     return [
-        (exposures, sum(right) / len(right), len(right))
-        for exposures, right in sorted(counts.items())
+        (times, sum(right) / len(right), len(right))
+        for times, right in sorted(counts.items())
     ]
 
 
