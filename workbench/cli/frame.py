@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 from workbench import __version__
 from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import disk
+from workbench.util.imports import light_transformers
 from workbench.util.signals import handled_signals
 from workbench.util.threads import DEFAULT_THREADS
 
@@ -206,7 +207,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     # a shell that completes a command passes it in the environment
     load(None if "_WORKBENCH_COMPLETE" in os.environ else next(words, ""))
     try:
-        code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
+        with light_transformers():
+            code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
     # a usage error; without any arguments its text is empty, because the help is printed
     except TyperException as error:
         code = error.exit_code

@@ -61,7 +61,9 @@ def world_build(
     out: Annotated[Path, Option(help="Folder of the model.")],
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
-    size: Annotated[Literal["full", "half", "small", "conflicting"], Option(help="Size of the model.")] = "full",
+    size: Annotated[
+        Literal["full", "half", "small", "conflicting"], Option(help="Size of the model.")
+    ] = "full",
     as_json: Json = False,
 ) -> None:
     """Train the tiny policy on the world's documents.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.types import JsonMapping, WorkbenchError
+from workbench.util.imports import light_transformers
 
 CODE = "from workbench.util.subprocess import work; from {module} import {name}; work({name})"
 INTERRUPTED = (130, -signal.SIGINT)  # exit codes; the second if the process was still starting
@@ -129,7 +130,8 @@ def work(function: Callable[..., object]) -> None:
     job = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
-        function(**job)
+        with light_transformers():
+            function(**job)
     except KeyboardInterrupt:
         sys.exit(130)
     except WorkbenchError as error:

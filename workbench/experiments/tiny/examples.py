@@ -50,9 +50,7 @@ class SFTWriter(Writer):
     English and the others in the closed world's second language ("l2").
     """
 
-    def __init__(
-        self, world: World, habits: Habits, seed: int, conflicting: bool = False
-    ) -> None:
+    def __init__(self, world: World, habits: Habits, seed: int, conflicting: bool = False) -> None:
         super().__init__(world.ephemeral(), f"sft-{seed}")
         self.world, self.habits = world, habits
         self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")

@@ -117,10 +117,7 @@ def by_exposure(
         times = sum(exposures.get(fact_id, {}).values())
         verdict = feedback.verdict("outcome")
         counts.setdefault(times, []).append(verdict is not None and verdict.label == "correct")
-    return [
-        (times, sum(right) / len(right), len(right))
-        for times, right in sorted(counts.items())
-    ]
+    return [(times, sum(right) / len(right), len(right)) for times, right in sorted(counts.items())]
 
 
 def rates(feedbacks: Iterable[Feedback]) -> Rates:

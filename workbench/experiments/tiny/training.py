@@ -11,7 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.experiments.tiny.curriculum import BETWEEN, CONFLICTING, INSTRUCTIONS, LESSONS, Lesson
+from workbench.experiments.tiny.curriculum import (
+    BETWEEN,
+    CONFLICTING,
+    INSTRUCTIONS,
+    LESSONS,
+    Lesson,
+)
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
 from workbench.experiments.tiny.examples import Habits, SFTWriter, replay
 from workbench.experiments.tiny.skills import SkillWriter
