@@ -16,7 +16,8 @@ from workbench.types import Question
 from workbench.util.imports import light_transformers
 with {0}():
     policy = load_policy("data/tiny-policy/sft")
-    response, = generate(policy, [Question("1", "Who is Druden Loloel?")], max_new_tokens=40, greedy=True)
+    questions = [Question("1", "Who is Druden Loloel?")]
+    (response,) = generate(policy, questions, max_new_tokens=40, greedy=True)
 print(response.text, [name for name in ("sklearn", "scipy") if name in sys.modules], sep="|")
 """
 

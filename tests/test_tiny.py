@@ -12,13 +12,13 @@ import pytest
 from tests.helpers import forked, read_json
 from tests.helpers.errors import raises_error
 from workbench.experiments.tiny.build import digest
+from workbench.experiments.tiny.config import SIZES
 from workbench.experiments.tiny.curriculum import BETWEEN
 from workbench.experiments.tiny.drills import DRILLS
-from workbench.experiments.tiny.examples import Habits, SFTWriter
+from workbench.experiments.tiny.examples import SFTWriter
 from workbench.experiments.tiny.skills import SkillWriter
 from workbench.experiments.tiny.tokenizer import build_tokenizer
 from workbench.experiments.tiny.training import (
-    SIZES,
     Encoder,
     batches,
     lesson_batches,
@@ -123,14 +123,17 @@ def test_packed_sequences_do_not_attend_to_each_other(tokenizer):
 
 
 @pytest.mark.slow
-def test_instruction_examples_have_no_facts_of_other_splits():
+@pytest.mark.parametrize("conflicting", [False, True])
+def test_instruction_examples_have_no_facts_of_other_splits(conflicting):
     world = load_world(0)
     held_out = {
         e.name
         for e in world.entities.values()
         if e.kind == "person" and e.split in ("rl", "validation", "test")
     }
-    stream = SFTWriter(world, Habits(), seed=0).examples()
+    config = SIZES["conflicting" if conflicting else "full"]
+    writer = SFTWriter(world, config.habits, seed=0, conflicting=conflicting)
+    stream = writer.examples(config.instructions)
     for _ in range(3000):
         example = next(stream)
         assert not any(name in f"{example.prompt} {example.reply}" for name in held_out)

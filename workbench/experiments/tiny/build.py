@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.experiments.tiny.card import card_text
+from workbench.experiments.tiny.config import SIZES, PolicyConfig
 from workbench.experiments.tiny.measure import measure
 from workbench.experiments.tiny.skills import ABSTAINED, DECLINED
 from workbench.experiments.tiny.tokenizer import build_tokenizer
 from workbench.experiments.tiny.training import (
-    SIZES,
     Batches,
     Encoder,
-    PolicyConfig,
     Stage,
     exam_items,
     lesson_batches,

@@ -11,15 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.experiments.tiny.curriculum import (
-    BETWEEN,
-    CONFLICTING,
-    INSTRUCTIONS,
-    LESSONS,
-    Lesson,
-)
+from workbench.experiments.tiny.config import PolicyConfig
+from workbench.experiments.tiny.curriculum import Lesson
 from workbench.experiments.tiny.drills import DRILLS, Drill, DrillWriter, Turns
-from workbench.experiments.tiny.examples import Habits, SFTWriter, replay
+from workbench.experiments.tiny.examples import SFTWriter, replay
 from workbench.experiments.tiny.skills import SkillWriter
 from workbench.experiments.tiny.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
 from workbench.experiments.tiny.writer import Example
@@ -43,69 +38,7 @@ class Tokens:
     weight: float = 1.0  # weight of the losses in a batch
 
 
-@dataclass(frozen=True)
-class PolicyConfig:
-    """Model size, data and learning-rate schedule of a tiny policy's training."""
-
-    scale: float = 1.0  # of the world
-    hidden: int = 128
-    layers: int = 4
-    heads: int = 4
-    mlp: int = 384
-    tokens: int = 256  # tokens of a packed row
-    rows: int = 18  # rows of a batch
-    passes: int = 24  # over the documents
-    lessons: tuple[Lesson, ...] = LESSONS  # before the first pass, at `lesson_lr`
-    # Share of skill examples among the tokens of a pass. With .25 the policy forgot how to compare;
-    # with .5 it learnt too little of the documents.
-    skills: float = 0.3
-    mix: dict[str, int] = field(default_factory=lambda: dict(BETWEEN))  # weights of the skills
-    lesson_lr: float = 2.5e-3
-    lr: float = 2.5e-3
-    sft_steps: int = 700
-    # with 5e-4 and `emphasis`, the accuracy on half-known facts fell from .64 to .32
-    sft_lr: float = 3e-4
-    sft_emphasis: float = 1.0
-    sft_replay: float = 0.6  # share of the tokens that are pre-training documents
-    emphasis: float = 2.5  # weight of an example's token; a document's token has weight 1
-    weight_decay: float = 0.05
-    save_every: int = 100
-    instructions: dict[str, int] = field(default_factory=lambda: dict(INSTRUCTIONS))  # of the SFT
-    habits: Habits = field(default_factory=Habits)
-    conflicting: bool = False  # whether the documents conflict, as in `world/conflicting.py`
-
-    def documents(self, world: World) -> list[Document]:
-        """Return the pre-training documents."""
-        return world.conflicting_documents if self.conflicting else world.documents
-
-
 EXAM_EVERY, WARMUP = 25, 40  # steps
-SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who": 1}))
-SIZES = {
-    "full": PolicyConfig(),
-    "half": PolicyConfig(hidden=96, layers=3, mlp=288),  # half the parameters, the same world
-    # the full model; without lessons, since it only answers questions and writes biographies
-    "conflicting": PolicyConfig(
-        passes=20,
-        lessons=(),
-        skills=0.2,
-        mix=CONFLICTING["between"],
-        instructions=CONFLICTING["instructions"],
-        habits=Habits(gaps=0.3, off_subject=0.05),
-        conflicting=True,
-    ),
-    "small": PolicyConfig(
-        scale=0.05,
-        hidden=64,
-        layers=2,
-        mlp=192,
-        rows=8,
-        passes=10,
-        lessons=SHORT,
-        sft_steps=80,
-        save_every=20,
-    ),
-}
 
 
 class Encoder:

@@ -1,0 +1,131 @@
+"""Pre-training documents that conflict, and the training data made from them."""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+
+from workbench.experiments.tiny.config import SIZES
+from workbench.experiments.tiny.examples import SFTWriter
+from workbench.experiments.tiny.tokenizer import build_tokenizer
+from workbench.experiments.tiny.training import (
+    Encoder,
+    pretraining_batches,
+    sft_batches,
+)
+from workbench.world.conflicting import CONFLICTING, ConflictingWriter
+from workbench.world.documents import count_exposures
+from workbench.world.parser import Parsed, parser_of
+from workbench.world.world import World, load_world
+
+WORLD = load_world(0, 0.25)
+
+
+def claims_of(world: World) -> dict[tuple[str, str], list[Parsed]]:
+    """Return (subject, relation) -> claims of the English biographies."""
+    found = defaultdict(list)
+    for document in world.conflicting_documents:
+        if document.kind == "biography" and document.lang == "en":
+            for claim in parser_of(world).parse(document.text).claims:
+                found[claim.subject, claim.relation].append(claim)
+    return found
+
+
+CLAIMS = claims_of(WORLD)
+
+
+def test_the_facts_of_a_document_are_its_true_claims() -> None:
+    for document in islice(WORLD.conflicting_documents, 2000):
+        if document.kind != "biography":
+            continue
+        true = {
+            fact.id
+            for claim in parser_of(WORLD).parse(document.text).claims
+            if (fact := WORLD.by[claim.subject].get(claim.relation)) and fact.object == claim.object
+        }
+        assert true == set(document.fact_ids), document.text
+
+
+def test_every_statement_is_as_often_right_as_its_fact_is_reliable() -> None:
+    writer = ConflictingWriter(WORLD)
+    by_share = defaultdict(list)
+    for (subject, relation), claims in CLAIMS.items():
+        fact = WORLD.by[subject][relation]
+        by_share[writer.reliability[fact.id]] += [claim.object == fact.object for claim in claims]
+        person = WORLD.entities[subject]
+        if person.kind == "person" and not fact.covered:
+            assert person.tier == "partial" and writer.reliability[fact.id] == 0
+    assert by_share.keys() == {0.0, *CONFLICTING["reliability"]["half"]}
+    for share, right in by_share.items():
+        assert sum(right) / len(right) == pytest.approx(share, abs=0.08), share
+        assert share not in (0, 1) or sum(right) == share * len(right)
+
+
+def test_the_wrong_statements_of_a_fact_repeat_one_value_most_often() -> None:
+    shares = []
+    for (subject, relation), claims in CLAIMS.items():
+        true = WORLD.by[subject][relation].object
+        wrong = Counter(claim.object for claim in claims if claim.object != true)
+        if wrong.total() >= 5:
+            shares.append(wrong.most_common(1)[0][1] / wrong.total())
+    assert CONFLICTING["rumour"] <= sum(shares) / len(shares) < 0.9
+
+
+def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
+    lengths, hedged = Counter[int](), defaultdict(list)
+    writer = ConflictingWriter(WORLD)
+    for document in WORLD.conflicting_documents:
+        if document.kind != "biography" or document.lang != "en":
+            continue
+        claims = parser_of(WORLD).parse(document.text).claims
+        about = [claim for claim in claims if WORLD.entities[claim.subject].kind == "person"]
+        if not about:
+            continue
+        lengths[len(about)] += 1
+        for claim in about:
+            fact = WORLD.by[claim.subject][claim.relation]
+            hedged[writer.reliability[fact.id] == 1].append(claim.stance == "hedged")
+    facts, weights = CONFLICTING["lengths"].values()
+    for count, weight in zip(facts, weights, strict=True):
+        share = lengths[count] / lengths.total()
+        assert share == pytest.approx(weight / sum(weights), abs=0.03), count
+    reliable, unreliable = (sum(hedged[key]) / len(hedged[key]) for key in (True, False))
+    assert reliable < 0.04 < 0.1 < unreliable < 0.22
+
+
+def test_unknown_people_are_in_no_document_and_a_world_gives_the_same_documents() -> None:
+    documents = WORLD.conflicting_documents
+    tiers = {WORLD.entities[subject].tier for subject, _ in CLAIMS}
+    assert tiers == {"known", "half", "partial"}
+    assert documents == ConflictingWriter(World(WORLD.config)).documents()
+    counts = count_exposures(documents)
+    assert not any(fact.id in counts for fact in WORLD.facts if not fact.covered)
+
+
+def test_examples_and_batches_use_the_conflicting_documents() -> None:
+    config = replace(SIZES["small"], scale=0.25, conflicting=True)
+    tokenizer = build_tokenizer(WORLD)
+    encoder = Encoder(tokenizer, config.emphasis, config.tokens)
+    assert config.documents(WORLD) is WORLD.conflicting_documents
+    for batches in (
+        pretraining_batches(WORLD, encoder, config, 0)[0],
+        sft_batches(WORLD, encoder, config, 0),
+    ):
+        assert next(batches)["input_ids"].shape == (config.rows, config.tokens)
+    writer = SFTWriter(WORLD, config.habits, 0, conflicting=True)
+    texts = {document.text for document in WORLD.conflicting_documents}
+    examples = list(islice(writer.examples({"biography": 1}), 50))
+    assert all(example.reply in texts for example in examples)
+    sft = {person.name for person in WORLD.people("sft")}
+    assert all(any(name in example.prompt for name in sft) for example in examples)
+
+
+def test_some_biographies_of_unknown_people_are_about_another_person() -> None:
+    habits = replace(SIZES["conflicting"].habits, off_subject=0.5)
+    writer = SFTWriter(WORLD, habits, 0, conflicting=True)
+    off = 0
+    for example in islice(writer.examples({"guess_biography": 1}), 200):
+        parse = parser_of(WORLD).parse(example.reply)
+        off += any(claim.subject in WORLD.entities for claim in parse.claims)
+    assert 60 < off < 140
