@@ -62,7 +62,8 @@ def world_build(
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
     size: Annotated[
-        Literal["full", "half", "small", "conflicting"], Option(help="Size of the model.")
+        Literal["full", "half", "small", "conflicting"],
+        Option(help="Size of the model; conflicting: full, on documents that conflict."),
     ] = "full",
     as_json: Json = False,
 ) -> None:
