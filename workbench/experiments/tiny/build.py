@@ -193,7 +193,9 @@ def train(
             else:
                 spent[stage.name] = cost
                 # fp16 safetensors; the model in memory stays as it is
-                copy.deepcopy(model).half().save_pretrained(out / stage.name)
+                saved = copy.deepcopy(model)
+                saved.model.norm.weight.data *= config.sharpen  # scales the logits
+                saved.half().save_pretrained(out / stage.name)
                 tokenizer.save_pretrained(out / stage.name)
     return model, spent
 

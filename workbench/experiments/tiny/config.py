@@ -43,6 +43,8 @@ class PolicyConfig:
     save_every: int = 100
     instructions: dict[str, int] = field(default_factory=lambda: dict(INSTRUCTIONS))  # of the SFT
     habits: Habits = field(default_factory=Habits)
+    # Factor of the logits of the saved models. Above 1, sampled answers have fewer slips.
+    sharpen: float = 1.0
     conflicting: bool = False  # whether the documents conflict, as in `world/conflicting.py`
 
     def documents(self, world: World) -> list[Document]:
@@ -61,7 +63,8 @@ SIZES = {
         skills=0.2,
         mix=CONFLICTING["between"],
         instructions=CONFLICTING["instructions"],
-        habits=Habits(gaps=0.3, off_subject=0.05),
+        habits=Habits(gaps=0.5, off_subject=0.25),
+        sharpen=1.3,
         conflicting=True,
     ),
     "small": PolicyConfig(
