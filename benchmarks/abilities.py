@@ -1,19 +1,20 @@
-"""Measure what a policy of the closed world can do before reinforcement learning.
+"""Measure what policies of the closed world can write before reinforcement learning.
 
-    python benchmarks/abilities.py --policy runs/conflicting/sft --results abilities.json
+    python benchmarks/abilities.py --policy shipped=data/tiny-policy/sft new=runs/conflicting/sft
 
-A reward can only reinforce what is sampled: shorter and longer biographies, hedged sentences,
-refusals. Answers are sampled at temperature 1. Each ability has a range, which the build of the
-policy aims at; `ok` says whether the measured rate is in it.
+A reward can only reinforce what is sampled, such as biographies that leave a doubtful fact out, or
+hedge it. So answers are sampled at temperature 1, if not said otherwise. Each ability has a range,
+which the build with `--size conflicting` aims at.
 """
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,187 +27,213 @@ from workbench.policies.generate import Policy, generate  # noqa: E402
 from workbench.policies.load import load_policy  # noqa: E402
 from workbench.text import is_abstention  # noqa: E402
 from workbench.text.matching import matches  # noqa: E402
-from workbench.types import Question, Response  # noqa: E402
+from workbench.types import Response  # noqa: E402
+from workbench.util.grouping import group_by  # noqa: E402
 from workbench.util.jsonl import write_json  # noqa: E402
-from workbench.util.threads import use_threads  # noqa: E402
+from workbench.util.threads import DEFAULT_THREADS, use_threads  # noqa: E402
 from workbench.world.parser import Parsed, parser_of  # noqa: E402
 from workbench.world.questions import SHORT_KINDS  # noqa: E402
 from workbench.world.world import World, load_world  # noqa: E402
 
-SAMPLES = 8  # biographies of each person, answers to each question
+SAMPLES = 8  # biographies of each person
+SHORT_SAMPLES = 4  # short answers to each question
 FEW = 4  # most claims of a short biography
+SPREAD = 2  # smallest difference of the numbers of claims in a group of samples
 
-# ability -> smallest and largest rate
-RANGES = {
-    "groups of 8 whose numbers of claims differ by 2 (half, partial)": (0.6, 1.0),
-    "biographies with at most 4 claims": (0.15, 0.4),
-    "hedged claims": (0.05, 0.15),
-    "hedged claims, known people": (0.0, 0.05),
-    "FactScore, known people": (0.97, 1.0),
-    "FactScore, half-known people": (0.7, 0.85),
-    "FactScore, partly known people": (0.55, 0.75),
-    "AUC of the value's probability, half-known people": (0.8, 1.0),
-    "sentences with two claims": (0.3, 0.6),
-    "biographies of another person, unknown people": (0.02, 0.05),
-    "biographies declined, unknown people": (0.1, 0.6),
-    "short answers right, known people, greedy": (0.98, 1.0),
-    "short answers abstained, known people": (0.0, 0.01),
-    "short answers abstained, unknown people": (0.1, 0.3),
-    "short answers abstained, gaps of partly known people": (0.1, 0.3),
+
+class Ability(NamedTuple):
+    """A rate with the range that it should have."""
+
+    text: str
+    low: float
+    high: float
+
+
+ABILITIES = {
+    "spread": Ability("8 samples differ by 2 claims or more, half and partial", 0.6, 1.0),
+    "few": Ability("biographies with at most 4 claims", 0.15, 0.4),
+    "hedged": Ability("hedged claims", 0.05, 0.15),
+    "hedged_known": Ability("hedged claims, known", 0.0, 0.05),
+    "factscore_known": Ability("FactScore, known", 0.97, 1.0),
+    "factscore_half": Ability("FactScore, half", 0.7, 0.85),
+    "factscore_partial": Ability("FactScore, partial", 0.55, 0.75),
+    "auc": Ability("AUC of the probability of a claim's value, half", 0.8, 1.0),
+    "compound": Ability("sentences with two claims", 0.3, 0.6),
+    "off_subject": Ability("biographies of another person, unknown", 0.02, 0.05),
+    "declined": Ability("biographies declined, unknown", 0.1, 0.6),
+    "right_known": Ability("short answers right, known, greedy", 0.98, 1.0),
+    "abstained_known": Ability("short answers abstained, known", 0.0, 0.01),
+    "abstained_unknown": Ability("short answers abstained, unknown", 0.1, 0.3),
+    "abstained_gaps": Ability("short answers abstained, gaps of partial", 0.1, 0.3),
 }
 
 
 @dataclass(frozen=True)
-class Life:
-    """A sampled biography with its claims, and for each claim whether it is true."""
+class Biography:
+    """A sampled biography with its claims. `true` says which claims are true of its subject."""
 
     response: Response
     claims: Sequence[Parsed]
     true: Sequence[bool]
-    sentences: int
 
     @property
     def tier(self) -> str:
         return str(self.response.question.meta["tier"])
 
     @property
-    def about_another(self) -> bool:
+    def off_subject(self) -> bool:
+        """Whether all claims are about other people than the question's."""
+        title = self.response.question.title
         return bool(self.claims) and all(
-            claim.subject != self.response.question.title
-            for claim in self.claims
-            if claim.relation != "author"
+            title not in (claim.subject, claim.object) for claim in self.claims
         )
 
 
-def lives(policy: Policy, world: World, questions: Sequence[Question]) -> list[Life]:
-    """Sample biographies, and parse them."""
-    sampled = generate(
-        policy, questions, max_new_tokens=112, samples=SAMPLES, seed=0, logprobs=True
-    )
-    found = []
-    for response in sampled:
-        title = response.question.title
-        parse = parser_of(world).parse(response.text, title)
-        claims = [claim for claim in parse.claims if claim.object is not None]
-        true = [is_true(world, claim, title) for claim in claims]
-        found.append(Life(response, claims, true, len(parse.sentences)))
-    return found
+def read_biography(world: World, response: Response) -> Biography:
+    """Return a biography with its claims, without vague claims."""
+    title = response.question.title
+    parse = parser_of(world).parse(response.text, title)
+    claims = [claim for claim in parse.claims if claim.object is not None]
+    return Biography(response, claims, [_is_true(world, claim, title) for claim in claims])
 
 
-def is_true(world: World, claim: Parsed, title: str) -> bool:
-    """Whether a claim is true and about the person `title`."""
+def _is_true(world: World, claim: Parsed, title: str) -> bool:
     fact = world.by[claim.subject].get(claim.relation)
-    return title in (claim.subject, claim.object) and bool(fact) and fact.object == claim.object
+    about = title in (claim.subject, claim.object)
+    return about and fact is not None and fact.object == claim.object
 
 
-def value_probability(life: Life, claim: Parsed) -> float | None:
-    """Return the policy's probability of the value that a claim states; None if it is not found."""
-    response, value = life.response, str(claim.object)
+def value_probability(biography: Biography, claim: Parsed) -> float | None:
+    """Return the policy's probability of the tokens of a claim's value.
+
+    Return None if the text has another form of the value.
+    """
+    response, value = biography.response, str(claim.object)
     start = response.text.find(value, *claim.span)
-    inside = [
-        logprob
-        for logprob, (low, high) in zip(response.logprobs, response.offsets, strict=True)
-        if start >= 0 and low < start + len(value) and high > start
-    ]
-    return float(np.exp(sum(inside))) if inside else None
+    if start < 0:
+        return None
+    end = start + len(value)
+    tokens = zip(response.logprobs, response.offsets, strict=True)
+    return float(
+        np.exp(sum(logprob for logprob, (low, high) in tokens if low < end and high > start))
+    )
 
 
-def rate(values: Iterable[bool | float]) -> float:
-    return mean(map(float, values))
-
-
-def of_biographies(found: Sequence[Life]) -> dict[str, float]:
-    by = {tier: [one for one in found if one.tier == tier] for tier in {one.tier for one in found}}
-    covered = [*by["known"], *by["half"], *by["partial"]]
-    told = [one for one in covered if one.claims]
-    groups: dict[str, list[int]] = {}
-    for one in (*by["half"], *by["partial"]):
-        groups.setdefault(one.response.question.id, []).append(len(one.claims))
-    pairs = [
+def of_biographies(found: Sequence[Biography]) -> dict[str, float]:
+    """Return ability -> rate, of the abilities that biographies show."""
+    by_tier = group_by(found, lambda one: one.tier)
+    covered = [one for tier in ("known", "half", "partial") for one in by_tier[tier]]
+    with_claims = [one for one in covered if one.claims]
+    samples = group_by(
+        [*by_tier["half"], *by_tier["partial"]], lambda one: one.response.question.id
+    )
+    lengths = [[len(one.claims) for one in group] for group in samples.values()]
+    compound = []
+    for one in with_claims:
+        numbers = [claim.sentence for claim in one.claims]
+        compound += [numbers.count(number) > 1 for number in set(numbers)]
+    scored = [
         (probability, true)
-        for one in by["half"]
+        for one in by_tier["half"]
         for claim, true in zip(one.claims, one.true, strict=True)
         if (probability := value_probability(one, claim)) is not None
     ]
+    probabilities, true = (np.array(column) for column in zip(*scored, strict=True))
 
-    def factscore(tier: str) -> float:
-        return rate(rate(one.true) for one in by[tier] if one.claims)
+    def hedged(some: Sequence[Biography]) -> float:
+        return _rate(claim.stance == "hedged" for one in some for claim in one.claims)
 
-    def hedged(some: Sequence[Life]) -> float:
-        return rate(claim.stance == "hedged" for one in some for claim in one.claims)
-
-    compound = []
-    for one in told:
-        numbers = [claim.sentence for claim in one.claims]
-        compound += [numbers.count(number) > 1 for number in set(numbers)]
-    probabilities, true = np.array(pairs).T
-    values = (
-        rate(max(counts) - min(counts) >= 2 for counts in groups.values()),
-        rate(len(one.claims) <= FEW for one in told),
-        hedged(covered),
-        hedged(by["known"]),
-        *(factscore(tier) for tier in ("known", "half", "partial")),
-        auc(probabilities, true.astype(bool)),
-        rate(compound),
-        rate(one.about_another for one in by["unknown"]),
-        rate(is_abstention(one.response.text) for one in by["unknown"]),
-    )
-    return dict(zip(RANGES, values, strict=False))
+    return {
+        "spread": _rate(max(group) - min(group) >= SPREAD for group in lengths),
+        "few": _rate(len(one.claims) <= FEW for one in with_claims),
+        "hedged": hedged(covered),
+        "hedged_known": hedged(by_tier["known"]),
+        **{
+            f"factscore_{tier}": mean(_rate(one.true) for one in by_tier[tier] if one.claims)
+            for tier in ("known", "half", "partial")
+        },
+        "auc": auc(probabilities, true),
+        "compound": _rate(compound),
+        "off_subject": _rate(one.off_subject for one in by_tier["unknown"]),
+        "declined": _rate(is_abstention(one.response.text) for one in by_tier["unknown"]),
+    }
 
 
-def of_short_answers(policy: Policy, world: World, split: str) -> dict[str, float]:
-    """Return the rates of short answers."""
-    questions = world.questions(split, SHORT_KINDS)
-    sampled = generate(policy, questions, max_new_tokens=16, samples=4, seed=0)
-    known = [question for question in questions if question.meta["tier"] == "known"]
-    greedy = generate(policy, known, max_new_tokens=16, greedy=True)
+def of_short_answers(greedy: Sequence[Response], sampled: Sequence[Response]) -> dict[str, float]:
+    """Return ability -> rate, of the abilities that short answers show."""
 
     def abstained(tier: str) -> float:
-        return rate(
+        gaps = tier == "partial"  # of a partly known person, only questions about gaps count
+        return _rate(
             is_abstention(one.text)
             for one in sampled
-            if one.question.meta["tier"] == tier
-            and (tier != "partial" or not one.question.meta["covered"])
+            if one.question.meta["tier"] == tier and not (gaps and one.question.meta["covered"])
         )
 
-    values = (
-        rate(matches(one.text, one.question.answers) for one in greedy),
-        *(abstained(tier) for tier in ("known", "unknown", "partial")),
+    return {
+        "right_known": _rate(
+            matches(one.text, one.question.answers)
+            for one in greedy
+            if one.question.meta["tier"] == "known"
+        ),
+        "abstained_known": abstained("known"),
+        "abstained_unknown": abstained("unknown"),
+        "abstained_gaps": abstained("partial"),
+    }
+
+
+def _rate(values: Iterable[bool]) -> float:
+    return mean(map(float, values))
+
+
+def measured(policy: Policy, world: World, split: str) -> dict[str, float]:
+    """Return ability -> rate of a policy."""
+    biographies = generate(
+        policy,
+        world.questions(split, ["biography"]),
+        max_new_tokens=112,
+        samples=SAMPLES,
+        seed=0,
+        logprobs=True,
     )
-    return dict(zip(list(RANGES)[-4:], values, strict=True))
+    questions = world.questions(split, SHORT_KINDS)
+    return of_biographies([read_biography(world, one) for one in biographies]) | of_short_answers(
+        generate(policy, questions, max_new_tokens=16, greedy=True),
+        generate(policy, questions, max_new_tokens=16, samples=SHORT_SAMPLES, seed=0),
+    )
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """Return a table of stored rates. A rate outside of its range is marked."""
+    rows = []
+    for name, (text, low, high) in ABILITIES.items():
+        rates = [rates[name] for rates in results["policies"].values()]
+        cells = [f"{rate:.3f}{'' if low <= rate <= high else ' (outside)'}" for rate in rates]
+        rows.append([text, f"{low:g} to {high:g}", *cells])
+    return f"{results['date']}, {results['split']} split.\n\n" + markdown(
+        ["ability", "range", *results["policies"]], rows
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--policy", required=True)
+    parser.add_argument("--policy", required=True, nargs="+", metavar="NAME=FOLDER")
     parser.add_argument("--split", default="validation", choices=("validation", "test"))
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     world = load_world()
+    policies = {}
     with use_threads(given.threads):
-        policy = load_policy(given.policy)
-        found = lives(policy, world, world.questions(given.split, ["biography"]))
-        rates = of_biographies(found) | of_short_answers(policy, world, given.split)
-    results: dict[str, Any] = {
-        name: {
-            "rate": value,
-            "range": RANGES[name],
-            "ok": RANGES[name][0] <= value <= RANGES[name][1],
-        }
-        for name, value in rates.items()
-    }
-    for one in found[:: len(found) // 12]:
-        print(one.tier, "|", one.response.text, file=sys.stderr)
-    rows = [
-        [name, f"{one['rate']:.3f}", "{} to {}".format(*one["range"]), "yes" if one["ok"] else "no"]
-        for name, one in results.items()
-    ]
-    print(markdown(["ability", "rate", "range", "in range"], rows))
+        for one in given.policy:
+            name, _, folder = one.partition("=")
+            policies[name] = measured(load_policy(folder), world, given.split)
+    results = {"date": date.today().isoformat(), "split": given.split, "policies": policies}
+    print(table(results))
     if given.results:
-        write_json(given.results, {"split": given.split, "abilities": results})
+        write_json(given.results, results)
 
 
 if __name__ == "__main__":

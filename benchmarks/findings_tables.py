@@ -119,6 +119,20 @@ ARMS = {
     ),
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
+    "rlfh_conflicting": (
+        "sampled",
+        (
+            ("factscore_on_subject", "", "FactScore, doubtful, sampled"),
+            ("factscore_on_subject", "", "greedy", "doubtful"),
+            ("factscore_on_subject", "half", "half-known, sampled"),
+            ("factscore_on_subject", "partial", "partly known, sampled"),
+            ("supported_claims", "", "supported claims, doubtful"),
+            ("unsupported_claims", "", "unsupported claims, doubtful"),
+            ("supported_claims", "known", "supported claims, known", "test"),
+            ("unsupported_claims", "unknown", "unsupported claims, unknown", "test"),
+            ("responded", "unknown", "answered, unknown", "test"),
+        ),
+    ),
     "knowrl": OUTCOMES,
     "knowrl_dose": OUTCOMES,
     "knowrl_sweep": OUTCOMES,
@@ -126,6 +140,17 @@ ARMS = {
     "klcf_sweep": LONG,
     "klcf_sft": LONG,
     "klcf_table1": LONG,
+    "klcf_conflicting": (
+        "test",
+        (
+            *LONG[1][:3],
+            *(
+                (metric, tier, f"{metric.split('_')[0]}, {words}")
+                for metric in ("precision_on_subject", "recall@6")
+                for tier, words in (("half", "half-known"), ("partial", "partly known"))
+            ),
+        ),
+    ),
     "comparison": (
         "short",
         (

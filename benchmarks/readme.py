@@ -17,7 +17,16 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import workbench  # noqa: E402
-from benchmarks import confidence, findings_tables, growth, papers, profiles, scorecard, waits  # noqa: E402
+from benchmarks import (  # noqa: E402
+    abilities,
+    confidence,
+    findings_tables,
+    growth,
+    papers,
+    profiles,
+    scorecard,
+    waits,
+)
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.tables import (  # noqa: E402
     cell,
@@ -294,6 +303,7 @@ METHODS = (
     "forag_smollm2",
     "rlfh",
     "rlfh_sweep",
+    "rlfh_conflicting",
     "knowrl",
     "knowrl_dose",
     "knowrl_sweep",
@@ -302,6 +312,7 @@ METHODS = (
     "klcf_sweep",
     "klcf_sft",
     "klcf_table1",
+    "klcf_conflicting",
     "comparison",
     "inference",
 )
@@ -315,6 +326,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "claims": ("human_labels", claims),
     "growth": ("growth", growth.table),
     "papers": ("papers", papers.table),
+    "abilities": ("abilities", abilities.table),
     "waits": ("waits", waits.table),
     "profiles": ("profiles", profiles.table),
     "verdicts": ("human_labels", verdicts),
