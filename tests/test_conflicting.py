@@ -69,7 +69,7 @@ def test_the_wrong_statements_of_a_fact_repeat_one_value_most_often() -> None:
         wrong = Counter(claim.object for claim in claims if claim.object != true)
         if wrong.total() >= 5:
             shares.append(wrong.most_common(1)[0][1] / wrong.total())
-    assert CONFLICTING["rumour"] <= sum(shares) / len(shares) < 0.9
+    assert CONFLICTING["repeated"] <= sum(shares) / len(shares) < 0.9
 
 
 def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
@@ -91,7 +91,7 @@ def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
         share = lengths[count] / lengths.total()
         assert share == pytest.approx(weight / sum(weights), abs=0.03), count
     reliable, unreliable = (sum(hedged[key]) / len(hedged[key]) for key in (True, False))
-    assert reliable < 0.05 < 0.2 < unreliable < 0.4
+    assert reliable < 0.05 < 0.2 < unreliable < 0.45
 
 
 def test_unknown_people_are_in_no_document_and_a_world_gives_the_same_documents() -> None:

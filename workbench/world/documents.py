@@ -93,6 +93,11 @@ def write_documents(base: KnowledgeBase) -> list[Document]:
     return documents
 
 
+def fact_ids(facts: Sequence[Fact]) -> tuple[str, ...]:
+    """Return the ids of facts of the world; an invented fact has none."""
+    return tuple(fact.id for fact in facts if fact.id)
+
+
 def answered(
     kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random
 ) -> Document:
@@ -100,7 +105,7 @@ def answered(
 
     A random share of the answers begins with a thinking section.
     """
-    ids = tuple(fact.id for fact in facts)
+    ids = fact_ids(facts)
     if rng.random() >= THINK_SHARE:
         return Document(kind, lang, reply, ids, prompt)
     whole = thinking([thought(fact, lang) for fact in facts], reply)

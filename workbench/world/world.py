@@ -57,7 +57,7 @@ class World(KnowledgeBase):
 
     @cached_property
     def conflicting_documents(self) -> list[Document]:
-        """Documents that leave out facts and contradict each other, of people who are covered."""
+        """Other pre-training documents, which leave out facts and contradict each other."""
         return write_conflicting_documents(self)
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:

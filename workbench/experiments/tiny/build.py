@@ -194,7 +194,7 @@ def train(
                 spent[stage.name] = cost
                 # fp16 safetensors; the model in memory stays as it is
                 saved = copy.deepcopy(model)
-                saved.model.norm.weight.data *= config.sharpen  # scales the logits
+                saved.model.norm.weight.data *= config.logit_scale  # scales the logits
                 saved.half().save_pretrained(out / stage.name)
                 tokenizer.save_pretrained(out / stage.name)
     return model, spent

@@ -43,8 +43,7 @@ class PolicyConfig:
     save_every: int = 100
     instructions: dict[str, int] = field(default_factory=lambda: dict(INSTRUCTIONS))  # of the SFT
     habits: Habits = field(default_factory=Habits)
-    # Factor of the logits of the saved models. Above 1, sampled answers have fewer slips.
-    sharpen: float = 1.0
+    logit_scale: float = 1.0  # of the saved models; above 1, samples have fewer errors
     conflicting: bool = False  # whether the documents conflict, as in `world/conflicting.py`
 
     def documents(self, world: World) -> list[Document]:
@@ -58,13 +57,13 @@ SIZES = {
     "half": PolicyConfig(hidden=96, layers=3, mlp=288),  # half the parameters, the same world
     # the full model; without lessons, since it only answers questions and writes biographies
     "conflicting": PolicyConfig(
-        passes=20,
+        passes=18,
         lessons=(),
         skills=0.2,
         mix=CONFLICTING["between"],
         instructions=CONFLICTING["instructions"],
-        habits=Habits(gaps=0.5, off_subject=0.25),
-        sharpen=1.3,
+        habits=Habits(off_subject=0.25),
+        logit_scale=1.3,
         conflicting=True,
     ),
     "small": PolicyConfig(

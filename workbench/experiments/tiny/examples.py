@@ -69,17 +69,12 @@ class SFTWriter(Writer):
         ]
         books = (world.covered_books(person.name) for person in self.people)
         self.books = list(filter(None, books))  # of each author
-        requests = {
-            form.format(s=person.name)
-            for forms in schema.BIOGRAPHY.values()
-            for form in forms
-            for person in self.people
-        }
-        self.biographies = [  # that leave out facts, or are wrong
-            document
-            for document in (world.conflicting_documents if conflicting else ())
-            if document.prompt in requests
-        ]
+        # (kind, language) -> conflicting documents with a prompt about a person
+        self.documents: dict[tuple[str, str], list[Document]] = {}
+        names = {person.name for person in self.people}
+        for document in world.conflicting_documents if conflicting else ():
+            if any(name in document.prompt for name in names):
+                self.documents.setdefault((document.kind, document.lang), []).append(document)
 
     def examples(self, kinds: Mapping[str, int]) -> Iterator[Example]:
         """Yield random SFT examples without end. `kinds` has the weights of their kinds."""
@@ -123,7 +118,13 @@ class SFTWriter(Writer):
 
     # Short answers
 
+    def _from_document(self, kind: str, lang: str) -> Example:
+        document = self.choose(self.documents[kind, lang])
+        return Example(document.prompt, document.text, document.system)
+
     def _question(self, lang: str) -> Example:
+        if self.documents:
+            return self._from_document("qa", lang)
         return self.short(self.choose(self._covered()), lang, abstain=0.0)
 
     def _guess(self, lang: str) -> Example:
@@ -146,9 +147,8 @@ class SFTWriter(Writer):
     # Whole texts
 
     def _biography(self, lang: str) -> Example:
-        if self.biographies:
-            document = self.choose(self.biographies)
-            return Example(document.prompt, document.text)
+        if self.documents:
+            return self._from_document("biography", lang)
         pronoun, facts = self._person()
         prompt = self.request(facts[0].subject, lang)
         return Example(prompt, biography(facts, lang, self.rng, pronoun))
