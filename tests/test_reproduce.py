@@ -30,6 +30,8 @@ from workbench.metrics import Row
 from workbench.metrics.plots import outcomes_by_tier
 from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict
 
+FINDINGS = ROOT / "benchmarks" / "findings"
+
 FILE = """
 [[run]]
 method = "rlfh"
@@ -256,24 +258,27 @@ def test_findings_are_read_from_a_file_and_errors_are_named(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "name",
-    (
-        "truthrl_real truthrl_gpu rlfh rlfh_sweep knowrl knowrl_dose knowrl_sweep forag klcf"
-        " klcf_sweep klcf_sft klcf_table1 truthrl comparison inference"
-    ).split(),
+    [
+        file.stem
+        for file in sorted(FINDINGS.glob("*.toml"))
+        if file.with_name(f"{file.stem}_runs.toml").exists()
+    ],
 )
-def test_arms_of_our_findings_are_listed(name: str) -> None:
-    folder = ROOT / "benchmarks" / "findings"
-    study = tomllib.loads((folder / f"{name}.toml").read_text())
-    arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {
-        START,
-        *study.get("stage", {}),
-    }
+def test_arms_of_our_findings_are_listed_with_equal_seeds(name: str) -> None:
+    study = tomllib.loads((FINDINGS / f"{name}.toml").read_text())
+    seeds: dict[str, list[int]] = {}
+    for entry in read_entries(FINDINGS / f"{name}_runs.toml"):
+        seeds.setdefault(entry.name, []).append(entry.seed)
+    assert len({tuple(some) for some in seeds.values()}) == 1
+    arms = {*seeds, START, *study.get("stage", {})}
     asked = {set: {*one.get("arms", arms), START} for set, one in study["asked"].items()}
     assert all(arms >= one for one in asked.values())
     for arm, baseline in study.get("inference", {}).items():
         for name_of_set in baseline["asked"]:
             asked[name_of_set].add(arm)
-    contrasts = [c for finding in load_findings(folder / f"{name}.toml") for c in finding.contrasts]
+    contrasts = [
+        c for finding in load_findings(FINDINGS / f"{name}.toml") for c in finding.contrasts
+    ]
     assert all({c.of, c.minus} <= asked[c.asked] for c in contrasts)
 
 
