@@ -5,7 +5,10 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+from safetensors.torch import load_file
 
+from tests.helpers.errors import raises_error
+from workbench.experiments.tiny.build import build_policy
 from workbench.experiments.tiny.config import SIZES
 from workbench.experiments.tiny.examples import SFTWriter
 from workbench.experiments.tiny.tokenizer import build_tokenizer
@@ -32,12 +35,18 @@ def claims_of(world: World) -> dict[tuple[str, str], list[Parsed]]:
     return found
 
 
-CLAIMS = claims_of(WORLD)
+@pytest.fixture(scope="module")
+def claims() -> dict[tuple[str, str], list[Parsed]]:
+    return claims_of(WORLD)
 
 
 def test_the_facts_of_a_document_are_its_true_claims() -> None:
+    by_id = {fact.id: fact for fact in WORLD.facts}
     for document in islice(WORLD.conflicting_documents, 2000):
-        if document.kind != "biography":
+        if document.kind == "qa":
+            for fact in (by_id[fact_id] for fact_id in document.fact_ids):
+                assert fact.subject in document.prompt
+                assert fact.forms[document.lang][0] in document.text
             continue
         true = {
             fact.id
@@ -47,12 +56,12 @@ def test_the_facts_of_a_document_are_its_true_claims() -> None:
         assert true == set(document.fact_ids), document.text
 
 
-def test_every_statement_is_as_often_right_as_its_fact_is_reliable() -> None:
+def test_every_statement_is_as_often_correct_as_its_fact_is_reliable(claims) -> None:
     writer = ConflictingWriter(WORLD)
     by_share = defaultdict(list)
-    for (subject, relation), claims in CLAIMS.items():
+    for (subject, relation), stated in claims.items():
         fact = WORLD.by[subject][relation]
-        by_share[writer.reliability[fact.id]] += [claim.object == fact.object for claim in claims]
+        by_share[writer.reliability[fact.id]] += [claim.object == fact.object for claim in stated]
         person = WORLD.entities[subject]
         if person.kind == "person" and not fact.covered:
             assert person.tier == "partial" and writer.reliability[fact.id] == 0
@@ -62,14 +71,26 @@ def test_every_statement_is_as_often_right_as_its_fact_is_reliable() -> None:
         assert share not in (0, 1) or sum(right) == share * len(right)
 
 
-def test_the_wrong_statements_of_a_fact_repeat_one_value_most_often() -> None:
+def test_the_wrong_statements_of_a_fact_repeat_one_value_most_often(claims) -> None:
     shares = []
-    for (subject, relation), claims in CLAIMS.items():
+    for (subject, relation), stated in claims.items():
         true = WORLD.by[subject][relation].object
-        wrong = Counter(claim.object for claim in claims if claim.object != true)
+        wrong = Counter(claim.object for claim in stated if claim.object != true)
         if wrong.total() >= 5:
             shares.append(wrong.most_common(1)[0][1] / wrong.total())
     assert CONFLICTING["repeated"] <= sum(shares) / len(shares) < 0.9
+
+
+def test_no_value_reveals_a_wrong_statement(claims) -> None:
+    wrong: dict[str, Counter[str | None]] = defaultdict(Counter)
+    for (subject, relation), stated in claims.items():
+        if WORLD.entities[subject].kind == "person":
+            true = WORLD.by[subject][relation].object
+            wrong[relation].update({claim.object for claim in stated} - {true})
+    assert len(wrong) >= 6
+    for relation, counts in wrong.items():
+        values = len(WORLD.ephemeral().values[relation])
+        assert max(counts.values()) / counts.total() < 3 / values, relation
 
 
 def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
@@ -94,9 +115,9 @@ def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
     assert reliable < 0.05 < 0.2 < unreliable < 0.45
 
 
-def test_unknown_people_are_in_no_document_and_a_world_gives_the_same_documents() -> None:
+def test_unknown_people_are_in_no_document_and_a_world_gives_the_same_documents(claims) -> None:
     documents = WORLD.conflicting_documents
-    tiers = {WORLD.entities[subject].tier for subject, _ in CLAIMS}
+    tiers = {WORLD.entities[subject].tier for subject, _ in claims}
     assert tiers == {"known", "half", "partial"}
     assert documents == ConflictingWriter(World(WORLD.config)).documents()
     counts = count_exposures(documents)
@@ -129,3 +150,22 @@ def test_some_biographies_of_unknown_people_are_about_another_person() -> None:
         parse = parser_of(WORLD).parse(example.reply)
         off += any(claim.subject in WORLD.entities for claim in parse.claims)
     assert 60 < off < 140
+
+
+@pytest.mark.slow
+def test_a_build_writes_its_card_and_scales_the_logits(tmp_path, monkeypatch) -> None:
+    small = replace(
+        SIZES["small"], conflicting=True, lessons=(), logit_scale=2.0, passes=1, sft_steps=2
+    )
+    monkeypatch.setitem(SIZES, "small", small)
+    card = build_policy(tmp_path, threads=1, size="small")
+    weights = load_file(tmp_path / "sft" / "model.safetensors")
+    # the weights of a norm begin at 1, and few steps change them little
+    assert weights["model.norm.weight"].float().mean().item() == pytest.approx(2, abs=0.2)
+    text = " ".join((tmp_path / "README.md").read_text().split())
+    assert "The documents conflict" in text and "There are no lessons" in text
+    assert f"{card['training']['documents']:,} documents" in text
+    monkeypatch.setitem(CONFLICTING, "repeated", 0.5)
+    load_world.__globals__["_load"].cache_clear()  # a world keeps its documents
+    with raises_error("documents_hash"):
+        build_policy(tmp_path, threads=1, size="small")

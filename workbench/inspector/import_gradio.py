@@ -5,10 +5,13 @@ for type checkers in its own installation. This takes a third of the import's ti
 here reads the stubs.
 """
 
+import contextlib
 import gc
 import os
+from collections.abc import Iterator
+from types import ModuleType
 
-from workbench.util.imports import replaced_at_import
+from workbench.util.imports import around_imports
 
 
 def import_gradio() -> None:
@@ -17,10 +20,14 @@ def import_gradio() -> None:
     collects = gc.isenabled()
     gc.disable()  # a sixth of the import's time: it creates many objects, and all of them stay
     try:
-        with replaced_at_import(
-            "gradio.component_meta", create_or_modify_pyi=lambda *_, **__: None
-        ):
+        with around_imports(["gradio.component_meta"], _without_stubs):
             import gradio  # noqa: F401
     finally:
         if collects:
             gc.enable()
+
+
+@contextlib.contextmanager
+def _without_stubs(module: ModuleType) -> Iterator[None]:
+    yield
+    vars(module)["create_or_modify_pyi"] = lambda *_, **__: None

@@ -37,6 +37,7 @@ from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.world.documents import count_exposures
+from workbench.world.fingerprint import of_documents
 from workbench.world.world import World, load_world
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def build_policy(
         "threads": threads,
         "config": asdict(config),
         "world_hash": world.hash,
+        "documents_hash": of_documents(config.documents(world)),
     }
     finished = _finished(out, arguments)
     if finished is not None:
@@ -150,7 +152,7 @@ def train(
     documents = partial(pretraining_batches, world, encoder, config, seed)
     _, steps, tokens = documents()
     model = new_model(config, tokenizer, seed)
-    settings = f"seed {seed}, threads {threads}, {asdict(config)}, corpus {world.corpus_hash}"
+    settings = f"seed {seed}, threads {threads}, {asdict(config)}, corpus {of_documents(config.documents(world))}"
 
     def prepare(name: str, steps: int, lr: float, data: Callable[[], Batches]) -> Stage:
         identity = f"{settings}, {digest(itertools.islice(data(), 20))}"

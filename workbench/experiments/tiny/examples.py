@@ -14,6 +14,9 @@ The data adds little knowledge:
   city, company or university.
 * All other examples are about people outside the world. They are skills (`skills.py`), or fluent
   guesses, in which a few values are frequent.
+
+With conflicting documents, the questions and biographies about the world's people are documents,
+and some requests about unknown people get the biography of another person.
 """
 
 import random
@@ -37,10 +40,10 @@ class Habits:
     abstain: float = 0.1  # abstentions among short questions about unknown people
     doubt: float = 0.4  # abstentions among reasoned answers about unknown people
     gaps: float = 0.5  # abstentions among short questions about gaps of partly known people
-    decline: float = 0.4  # abstentions among biographies of unknown people
+    decline: float = 0.4  # abstentions among biographies of unknown people (about them)
     hedged: float = 0.12  # hedged sentences in guessed biographies
     vague: float = 0.04  # vague sentences in guessed biographies
-    off_subject: float = 0.0  # biographies of another person among those of unknown people
+    off_subject: float = 0.0  # biographies of another person, if an unknown person is asked for
 
 
 class SFTWriter(Writer):
