@@ -3,11 +3,13 @@
     python benchmarks/abilities.py --policy shipped=data/tiny-policy/sft new=runs/conflicting/sft
 
 A reward can only reinforce what is sampled, such as biographies that leave a doubtful fact out, or
-hedge it. So answers are sampled at temperature 1, if not said otherwise. Each ability has a range,
-which the build with `--size conflicting` aims at.
+hedge it. So answers are sampled at temperature 1, unless stated otherwise. Each ability has a
+range, which the build with `--size conflicting` aims at.
 """
 
 import argparse
+import math
+import random
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from benchmarks.klcf_truth import auc  # noqa: E402
 from benchmarks.tables import markdown  # noqa: E402
 from workbench.policies.generate import Policy, generate  # noqa: E402
 from workbench.policies.load import load_policy  # noqa: E402
+from workbench.runs.folder import versions  # noqa: E402
 from workbench.text import is_abstention  # noqa: E402
 from workbench.text.matching import matches  # noqa: E402
 from workbench.types import Response  # noqa: E402
@@ -35,6 +38,8 @@ from workbench.world.parser import Parsed, parser_of  # noqa: E402
 from workbench.world.questions import SHORT_KINDS  # noqa: E402
 from workbench.world.world import World, load_world  # noqa: E402
 
+SEED = 0
+RESAMPLES = 200
 SAMPLES = 8  # biographies of each person
 SHORT_SAMPLES = 4  # short answers to each question
 FEW = 4  # most claims of a short biography
@@ -51,7 +56,7 @@ class Ability(NamedTuple):
 
 ABILITIES = {
     "spread": Ability("8 samples differ by 2 claims or more, half and partial", 0.6, 1.0),
-    "few": Ability("biographies with at most 4 claims", 0.15, 0.4),
+    "few": Ability("1 to 4 claims, of biographies with claims", 0.15, 0.4),
     "hedged": Ability("hedged claims", 0.05, 0.15),
     "hedged_known": Ability("hedged claims, known", 0.0, 0.05),
     "factscore_known": Ability("FactScore, known", 0.97, 1.0),
@@ -61,7 +66,7 @@ ABILITIES = {
     "compound": Ability("sentences with two claims", 0.3, 0.6),
     "off_subject": Ability("biographies of another person, unknown", 0.02, 0.05),
     "declined": Ability("biographies declined, unknown", 0.1, 0.6),
-    "right_known": Ability("short answers right, known, greedy", 0.98, 1.0),
+    "correct_known": Ability("short answers correct, known, greedy", 0.98, 1.0),
     "abstained_known": Ability("short answers abstained, known", 0.0, 0.01),
     "abstained_unknown": Ability("short answers abstained, unknown", 0.1, 0.3),
     "abstained_gaps": Ability("short answers abstained, gaps of partial", 0.1, 0.3),
@@ -119,26 +124,20 @@ def value_probability(biography: Biography, claim: Parsed) -> float | None:
     )
 
 
-def of_biographies(found: Sequence[Biography]) -> dict[str, float]:
-    """Return ability -> rate, of the abilities that biographies show."""
-    by_tier = group_by(found, lambda one: one.tier)
-    covered = [one for tier in ("known", "half", "partial") for one in by_tier[tier]]
-    with_claims = [one for one in covered if one.claims]
-    samples = group_by(
-        [*by_tier["half"], *by_tier["partial"]], lambda one: one.response.question.id
+def biography_rates(biographies: Sequence[Biography]) -> dict[str, float]:
+    """Return ability -> rate, of the abilities that biographies show; NaN without any case."""
+    by_tier = group_by(biographies, lambda one: one.tier)
+    known, half, partial, unknown = (
+        by_tier.get(tier, []) for tier in ("known", "half", "partial", "unknown")
     )
+    covered = [*known, *half, *partial]
+    with_claims = [one for one in covered if one.claims]
+    samples = group_by([*half, *partial], lambda one: one.response.question.id)
     lengths = [[len(one.claims) for one in group] for group in samples.values()]
     compound = []
     for one in with_claims:
         numbers = [claim.sentence for claim in one.claims]
         compound += [numbers.count(number) > 1 for number in set(numbers)]
-    scored = [
-        (probability, true)
-        for one in by_tier["half"]
-        for claim, true in zip(one.claims, one.true, strict=True)
-        if (probability := value_probability(one, claim)) is not None
-    ]
-    probabilities, true = (np.array(column) for column in zip(*scored, strict=True))
 
     def hedged(some: Sequence[Biography]) -> float:
         return _rate(claim.stance == "hedged" for one in some for claim in one.claims)
@@ -147,20 +146,33 @@ def of_biographies(found: Sequence[Biography]) -> dict[str, float]:
         "spread": _rate(max(group) - min(group) >= SPREAD for group in lengths),
         "few": _rate(len(one.claims) <= FEW for one in with_claims),
         "hedged": hedged(covered),
-        "hedged_known": hedged(by_tier["known"]),
+        "hedged_known": hedged(known),
         **{
-            f"factscore_{tier}": mean(_rate(one.true) for one in by_tier[tier] if one.claims)
-            for tier in ("known", "half", "partial")
+            f"factscore_{tier}": _rate(_rate(one.true) for one in some if one.claims)
+            for tier, some in (("known", known), ("half", half), ("partial", partial))
         },
-        "auc": auc(probabilities, true),
+        "auc": _auc(half),
         "compound": _rate(compound),
-        "off_subject": _rate(one.off_subject for one in by_tier["unknown"]),
-        "declined": _rate(is_abstention(one.response.text) for one in by_tier["unknown"]),
+        "off_subject": _rate(one.off_subject for one in unknown),
+        "declined": _rate(is_abstention(one.response.text) for one in unknown),
     }
 
 
-def of_short_answers(greedy: Sequence[Response], sampled: Sequence[Response]) -> dict[str, float]:
-    """Return ability -> rate, of the abilities that short answers show."""
+def _auc(biographies: Sequence[Biography]) -> float:
+    scored = [
+        (probability, true)
+        for one in biographies
+        for claim, true in zip(one.claims, one.true, strict=True)
+        if (probability := value_probability(one, claim)) is not None
+    ]
+    if len({true for _, true in scored}) < 2:
+        return math.nan
+    probabilities, true = (np.array(column) for column in zip(*scored, strict=True))
+    return auc(probabilities, true)
+
+
+def short_rates(greedy: Sequence[Response], sampled: Sequence[Response]) -> dict[str, float]:
+    """Return ability -> rate, of the abilities that short answers show; NaN without any case."""
 
     def abstained(tier: str) -> float:
         gaps = tier == "partial"  # of a partly known person, only questions about gaps count
@@ -171,7 +183,7 @@ def of_short_answers(greedy: Sequence[Response], sampled: Sequence[Response]) ->
         )
 
     return {
-        "right_known": _rate(
+        "correct_known": _rate(
             matches(one.text, one.question.answers)
             for one in greedy
             if one.question.meta["tier"] == "known"
@@ -182,36 +194,69 @@ def of_short_answers(greedy: Sequence[Response], sampled: Sequence[Response]) ->
     }
 
 
-def _rate(values: Iterable[bool]) -> float:
-    return mean(map(float, values))
+def _rate(values: Iterable[bool | float]) -> float:
+    numbers = [float(value) for value in values]
+    return mean(numbers) if numbers else math.nan
 
 
-def measured(policy: Policy, world: World, split: str) -> dict[str, float]:
-    """Return ability -> rate of a policy."""
-    biographies = generate(
+def measure(policy: Policy, world: World, split: str) -> dict[str, dict[str, float]]:
+    """Return ability -> `{value, low, high}` of a policy.
+
+    The 95 % interval is a bootstrap over people.
+    """
+    sampled = generate(
         policy,
         world.questions(split, ["biography"]),
         max_new_tokens=112,
         samples=SAMPLES,
-        seed=0,
+        seed=SEED,
         logprobs=True,
     )
-    questions = world.questions(split, SHORT_KINDS)
-    return of_biographies([read_biography(world, one) for one in biographies]) | of_short_answers(
-        generate(policy, questions, max_new_tokens=16, greedy=True),
-        generate(policy, questions, max_new_tokens=16, samples=SHORT_SAMPLES, seed=0),
+    biographies = group_by(
+        [read_biography(world, one) for one in sampled], lambda one: one.response.question.title
     )
+    questions = world.questions(split, SHORT_KINDS)
+    greedy = generate(policy, questions, max_new_tokens=16, greedy=True)
+    short = generate(policy, questions, max_new_tokens=16, samples=SHORT_SAMPLES, seed=SEED)
+    by_person = [group_by(answers, lambda one: one.question.title) for answers in (greedy, short)]
+
+    def rates(people: Iterable[str]) -> dict[str, float]:
+        names = list(people)
+        texts = [one for name in names for one in biographies[name]]
+        answers = [[one for name in names for one in group[name]] for group in by_person]
+        return biography_rates(texts) | short_rates(*answers)
+
+    people = sorted(biographies)
+    rng = random.Random(SEED)
+    drawn = [rates(rng.choices(people, k=len(people))) for _ in range(RESAMPLES)]
+    return {
+        name: {
+            "value": value,
+            **dict(
+                zip(
+                    ("low", "high"),
+                    np.nanquantile([one[name] for one in drawn], (0.025, 0.975)).tolist(),
+                    strict=True,
+                )
+            ),
+        }
+        for name, value in rates(people).items()
+    }
 
 
 def table(results: Mapping[str, Any]) -> str:
     """Return a table of stored rates. A rate outside of its range is marked."""
     rows = []
     for name, (text, low, high) in ABILITIES.items():
-        rates = [rates[name] for rates in results["policies"].values()]
-        cells = [f"{rate:.3f}{'' if low <= rate <= high else ' (outside)'}" for rate in rates]
+        cells = []
+        for rates in results["policies"].values():
+            one = rates[name]
+            interval = f"{one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+            cells.append(f"{interval}{'' if low <= one['value'] <= high else ' (outside)'}")
         rows.append([text, f"{low:g} to {high:g}", *cells])
-    return f"{results['date']}, {results['split']} split.\n\n" + markdown(
-        ["ability", "range", *results["policies"]], rows
+    return (
+        f"{results['date']}, {results['split']} split, {results['people']} people.\n\n"
+        + markdown(["ability", "range", *results["policies"]], rows)
     )
 
 
@@ -225,12 +270,21 @@ def main() -> None:
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     world = load_world()
-    policies = {}
+    named = dict(one.split("=", 1) for one in given.policy)
     with use_threads(given.threads):
-        for one in given.policy:
-            name, _, folder = one.partition("=")
-            policies[name] = measured(load_policy(folder), world, given.split)
-    results = {"date": date.today().isoformat(), "split": given.split, "policies": policies}
+        policies = {
+            name: measure(load_policy(folder), world, given.split) for name, folder in named.items()
+        }
+    results = {
+        "date": date.today().isoformat(),
+        "versions": versions(),
+        "world_hash": world.hash,
+        "split": given.split,
+        "people": len(world.people(given.split)),
+        "seed": SEED,
+        "threads": given.threads,
+        "policies": policies,
+    }
     print(table(results))
     if given.results:
         write_json(given.results, results)

@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from benchmarks.abilities import of_biographies, of_short_answers, read_biography, value_probability
+from benchmarks.abilities import (
+    ABILITIES,
+    biography_rates,
+    read_biography,
+    short_rates,
+    table,
+    value_probability,
+)
 from workbench.types import Question, Response
 from workbench.world.world import load_world
 
@@ -33,29 +40,45 @@ def value(tier: str, relation: str) -> str:
 
 def test_rates_of_biographies() -> None:
     known, half = (ABOUT[tier].title for tier in ("known", "half"))
-    compound = f"{known} was born in {value('known', 'born_in')} in {value('known', 'birth_year')}."
-    hedged = f" {known} may be a {value('known', 'profession')}."
+    five_claims = (
+        f"{known} was born in {value('known', 'born_in')} in {value('known', 'birth_year')}."
+        f" {known} may be a {value('known', 'profession')}."
+        f" {known} works at {value('known', 'employer')}."
+        f" {known} won the {value('known', 'award')}."
+    )
     job = value("half", "profession")
     wrong = "miner" if job != "miner" else "baker"
+    three_claims = (
+        f"{half} is a {job}. {half} works at {value('half', 'employer')}."
+        f" {half} studied at {value('half', 'alma_mater')}."
+    )
     texts = {
-        "known": [compound + hedged],
-        "half": [f"{half} is a {job}.", f"{half} is a {wrong}.", f"{half} is a {job}."],
-        "partial": [f"{known} is a {value('known', 'profession')}."],  # about another person
+        "known": [five_claims],
+        "half": [f"{half} is a {job}.", f"{half} is a {wrong}.", three_claims],
+        "partial": [f"{known} is a {value('known', 'profession')}.", "I do not know."],
         "unknown": ["I do not know.", f"{known} is a {value('known', 'profession')}."],
     }
-    found = [
-        read_biography(WORLD, biography(tier, text))
-        for tier, some in texts.items()
-        for text in some
-    ]
-    rates = of_biographies(found)
-    assert rates["factscore_known"] == 1 and rates["factscore_partial"] == 0
-    assert rates["factscore_half"] == pytest.approx(2 / 3)
-    assert rates["hedged"] == pytest.approx(1 / 7) and rates["hedged_known"] == pytest.approx(1 / 3)
-    assert rates["compound"] == pytest.approx(1 / 6)
-    assert rates["off_subject"] == rates["declined"] == 0.5
-    assert rates["few"] == 1 and rates["spread"] == 0
-    assert rates["auc"] == 0.5  # all values have the probability 1
+    rates = biography_rates(
+        [
+            read_biography(WORLD, biography(tier, text))
+            for tier, some in texts.items()
+            for text in some
+        ]
+    )
+    assert rates == {
+        "spread": 0.5,  # of the half-known person, but not of the partly known one
+        "few": pytest.approx(4 / 5),
+        "hedged": pytest.approx(1 / 11),
+        "hedged_known": pytest.approx(1 / 5),
+        "factscore_known": 1,
+        "factscore_half": pytest.approx(2 / 3),
+        "factscore_partial": 0,  # the claim is about another person
+        "auc": 0.5,  # all values have the probability 1
+        "compound": pytest.approx(1 / 10),
+        "off_subject": 0.5,
+        "declined": 0.5,
+    }
+    assert math.isnan(biography_rates([])["auc"]) and math.isnan(biography_rates([])["few"])
 
 
 def test_the_probability_of_a_claim_is_that_of_its_value() -> None:
@@ -70,10 +93,10 @@ def test_the_probability_of_a_claim_is_that_of_its_value() -> None:
         read_biography(WORLD, biography(tier, f"{ABOUT[tier].title} is a miner."))
         for tier in ("known", "partial", "unknown")
     ]
-    assert of_biographies([sure, unsure, *others])["auc"] == 1
+    assert biography_rates([sure, unsure, *others])["auc"] == 1
 
 
-def test_rates_of_short_answers() -> None:
+def test_rates_short_rates() -> None:
     def answer(tier: str, text: str, covered: bool = False) -> Response:
         meta = {"tier": tier, "covered": covered}
         return Response("", Question("q", "Where?", ("Oslo",), meta=meta), text)
@@ -86,9 +109,17 @@ def test_rates_of_short_answers() -> None:
         answer("partial", "Oslo."),
         answer("partial", "I do not know."),
     ]
-    assert of_short_answers(greedy, sampled) == {
-        "right_known": 0.5,
+    assert short_rates(greedy, sampled) == {
+        "correct_known": 0.5,
         "abstained_known": 0.0,
         "abstained_unknown": 0.25,
         "abstained_gaps": 0.5,
     }
+
+
+def test_a_rate_outside_of_its_range_is_marked() -> None:
+    rates = {name: {"value": one.low, "low": 0.1, "high": 0.2} for name, one in ABILITIES.items()}
+    rates["few"] = {"value": 0.05, "low": 0.0, "high": 0.1}
+    shown = table({"date": "today", "split": "test", "people": 3, "policies": {"new": rates}})
+    marked = [line for line in shown.splitlines() if "outside" in line]
+    assert len(marked) == 1 and "0.050 [0.000, 0.100] (outside)" in marked[0]
