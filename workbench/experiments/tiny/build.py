@@ -58,9 +58,9 @@ def build_policy(
         seed: seed of the world and of the training.
         threads: number of CPU threads.
         size: "full" is the shipped policy (about 80 minutes on two cores). "half" has half the
-            parameters. "conflicting" is trained on documents that conflict (about 40 minutes); it
-            writes doubtful claims, but has not learnt to read or compare. "small" is a smaller
-            model of a small world, which trains quickly.
+            parameters. "conflicting" has the full size and is trained on documents that conflict
+            (about 30 minutes): it also writes doubtful claims, but cannot read or compare. "small"
+            is a smaller model of a small world, which trains quickly.
 
     Returns:
         The content of `card.json`: the arguments, the cost of the training and the measured rates.
