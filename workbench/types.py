@@ -431,11 +431,11 @@ class Feedback:
 
 def _plain(value: object) -> Any:
     """Return `value` with dataclasses as dicts and tuples as lists; faster than `asdict`."""
-    # scalars first: they are most of the values
-    if value is None or isinstance(value, (str, int, float)):
+    if value is None or isinstance(value, (str, int, float)):  # most values
         return value
     if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
+        numbers = {int, float}.issuperset(map(type, value))  # such as the rewards of tokens
+        return list(value) if numbers else [_plain(item) for item in value]
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, (dict, Mapping)):
