@@ -44,9 +44,9 @@ def test_the_facts_of_a_document_are_its_true_claims() -> None:
     by_id = {fact.id: fact for fact in WORLD.facts}
     for document in islice(WORLD.conflicting_documents, 2000):
         if document.kind == "qa":
-            for fact in (by_id[fact_id] for fact_id in document.fact_ids):
-                assert fact.subject in document.prompt
-                assert fact.forms[document.lang][0] in document.text
+            for stated in map(by_id.__getitem__, document.fact_ids):
+                assert stated.subject in document.prompt
+                assert stated.forms[document.lang][0] in document.text
             continue
         true = {
             fact.id
@@ -58,7 +58,7 @@ def test_the_facts_of_a_document_are_its_true_claims() -> None:
 
 def test_every_statement_is_as_often_correct_as_its_fact_is_reliable(claims) -> None:
     writer = ConflictingWriter(WORLD)
-    by_share = defaultdict(list)
+    by_share = defaultdict[float, list[bool]](list)
     for (subject, relation), stated in claims.items():
         fact = WORLD.by[subject][relation]
         by_share[writer.reliability[fact.id]] += [claim.object == fact.object for claim in stated]
