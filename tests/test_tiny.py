@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import forked, read_json
+from tests.helpers import ROOT, forked, read_json
 from tests.helpers.errors import raises_error
 from workbench.experiments.tiny.build import digest
 from workbench.experiments.tiny.config import SIZES
@@ -190,6 +190,15 @@ def test_a_killed_build_ends_like_an_uninterrupted_one(whole, tmp_path):
     for stage in ("base", "sft"):
         name = Path(stage) / "model.safetensors"
         assert (whole / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_the_shipped_policy_is_a_finished_build_of_the_full_size(capsys):
+    from workbench.experiments.tiny.build import build_policy
+
+    card = build_policy(ROOT / "data" / "tiny-policy")
+    assert card["parameters"] == 1_013_248
+    assert "contains this build already" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -152,7 +152,8 @@ def train(
     documents = partial(pretraining_batches, world, encoder, config, seed)
     _, steps, tokens = documents()
     model = new_model(config, tokenizer, seed)
-    settings = f"seed {seed}, threads {threads}, {asdict(config)}, corpus {of_documents(config.documents(world))}"
+    corpus = of_documents(config.documents(world))
+    settings = f"seed {seed}, threads {threads}, {asdict(config)}, corpus {corpus}"
 
     def prepare(name: str, steps: int, lr: float, data: Callable[[], Batches]) -> Stage:
         identity = f"{settings}, {digest(itertools.islice(data(), 20))}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from workbench.experiments.tiny.curriculum import (
     BETWEEN,
-    CONFLICTING,
+    DOUBTFUL,
     INSTRUCTIONS,
     LESSONS,
     Lesson,
@@ -60,8 +60,8 @@ SIZES = {
         passes=18,
         lessons=(),
         skills=0.2,
-        mix=CONFLICTING["between"],
-        instructions=CONFLICTING["instructions"],
+        mix=DOUBTFUL["between"],
+        instructions=DOUBTFUL["instructions"],
         habits=Habits(off_subject=0.25),
         logit_scale=1.3,
         conflicting=True,

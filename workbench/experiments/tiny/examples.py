@@ -40,7 +40,8 @@ class Habits:
     abstain: float = 0.1  # abstentions among short questions about unknown people
     doubt: float = 0.4  # abstentions among reasoned answers about unknown people
     gaps: float = 0.5  # abstentions among short questions about gaps of partly known people
-    decline: float = 0.4  # abstentions among biographies of unknown people (about them)
+    # abstentions among biographies of unknown people, without those about another person
+    decline: float = 0.4
     hedged: float = 0.12  # hedged sentences in guessed biographies
     vague: float = 0.04  # vague sentences in guessed biographies
     off_subject: float = 0.0  # biographies of another person, if an unknown person is asked for
