@@ -73,7 +73,7 @@ def test_only_the_module_of_the_command_is_loaded(words: str, loaded: list[str])
         f"main({words.split()})"
     )
     modules = run_python("-c", probe).stderr.splitlines()[-1].split()
-    frame = "cli cli.frame types util util.disk util.signals util.threads".split()
+    frame = "cli cli.frame types util util.disk util.imports util.signals util.threads".split()
     assert sorted(modules) == sorted(
         f"workbench.{m}" for m in [*frame, *(f"cli.{c}" for c in loaded)]
     )
