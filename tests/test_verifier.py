@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,15 +24,17 @@ from workbench.util.failures import unjudged
 from workbench.verdicts.local import local_facts
 from workbench.verifier import Verifier, load_verifier
 from workbench.verifier.card import sha256
-from workbench.verifier.model import in_bfloat16
+from workbench.verifier.model import expand, in_bfloat16
 from workbench.verifier.reading import read_claim
 from workbench.verifier.rows import LABELS
 from workbench.verifier.verifier import (
+    ADAPTER,
     MOST_WINDOWS,
     POOLS,
     SHIPPED,
     Entailment,
     Window,
+    read_tensors,
     relevant,
     windows,
 )
@@ -184,6 +187,18 @@ def test_bfloat16_changes_little(verifier: Verifier, monkeypatch: pytest.MonkeyP
         )
         < 0.01
     )
+
+
+def test_weights_that_are_converted_once_give_the_same_scores(verifier: Verifier) -> None:
+    if not in_bfloat16():
+        pytest.skip("the processor does not multiply bfloat16")
+    # the adapter's tensors in float32, which each batch converts
+    whole = Verifier(expand(read_tensors(SHIPPED / ADAPTER)), verifier.settings)
+    pairs = [(premise, claim) for premise, claim, _ in CLEAR]
+    assert whole.scores(pairs).tolist() == verifier.scores(pairs).tolist()
+    kinds = {p.dtype for p in verifier.model.parameters()}
+    assert kinds == {torch.bfloat16, torch.float32}
+    assert {p.dtype for p in whole.model.parameters()} == {torch.float32}
 
 
 def test_probabilities_close_to_the_threshold_are_marked(verifier: Verifier) -> None:

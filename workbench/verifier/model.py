@@ -65,12 +65,16 @@ def new_model() -> torch.nn.ModuleDict:
     import torch
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel
+    from transformers.initialization import no_init_weights
 
     config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()))
     # in float32, the fused attention kernel takes twice as long for short texts
     config._attn_implementation = "sdpa" if in_bfloat16() else "eager"
-    encoder = BertModel(config, add_pooling_layer=False)
-    encoder.load_state_dict(load_file(base_folder() / "model.safetensors"), strict=False)
+    # the weights are neither drawn nor copied: both would need memory for a second model
+    with no_init_weights():
+        encoder = BertModel(config, add_pooling_layer=False)
+    weights = load_file(base_folder() / "model.safetensors")
+    encoder.load_state_dict(weights, strict=False, assign=True)
     head = torch.nn.Sequential(
         torch.nn.Dropout(0.1),
         torch.nn.Linear(5 * HIDDEN, HIDDEN // 2),
@@ -193,3 +197,17 @@ def expand(small: Mapping[str, torch.Tensor]) -> torch.nn.ModuleDict:
             state[name] += small[f"{name}.up"].float() @ small[f"{name}.down"].float()
     model.load_state_dict(state)
     return model.eval().requires_grad_(False)
+
+
+def for_inference(model: torch.nn.ModuleDict) -> torch.nn.ModuleDict:
+    """Convert the encoder's linear layers to bfloat16 if it computes in it, to save memory.
+
+    Otherwise, each batch would convert them, with the same result.
+    """
+    import torch
+
+    if in_bfloat16():
+        for module in model["encoder"].modules():
+            if isinstance(module, torch.nn.Linear):
+                module.to(torch.bfloat16)
+    return model

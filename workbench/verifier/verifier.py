@@ -24,6 +24,7 @@ from workbench.verifier.model import (
     base_folder,
     collate,
     expand,
+    for_inference,
     logits,
 )
 from workbench.verifier.reading import Reading, read_claim
@@ -365,7 +366,7 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
             its verifier was trained on base weights that differ from the packaged ones.
     """
     folder, settings = find_verifier(path)
-    weights = expand(read_tensors(folder / ADAPTER))
+    weights = for_inference(expand(read_tensors(folder / ADAPTER)))
     return Verifier(weights, settings, folder.name if path is not None else "local")
 
 
