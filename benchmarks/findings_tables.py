@@ -134,6 +134,17 @@ ARMS = {
             ("responded", "unknown", "answered, unknown, greedy", "test"),
         ),
     ),
+    "rlfh_rates": (
+        "sampled",
+        (
+            ("factscore_on_subject", "", "FactScore, half-known and partly known, sampled"),
+            ("factscore_on_subject", "half", "half-known"),
+            ("factscore_on_subject", "partial", "partly known"),
+            ("supported_claims", "", "supported claims"),
+            ("unsupported_claims", "", "unsupported claims"),
+            ("responded", "unknown", "answered, unknown, greedy", "validation"),
+        ),
+    ),
     "knowrl": OUTCOMES,
     "knowrl_dose": OUTCOMES,
     "knowrl_sweep": OUTCOMES,

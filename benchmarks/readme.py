@@ -20,6 +20,7 @@ import workbench  # noqa: E402
 from benchmarks import (  # noqa: E402
     abilities,
     confidence,
+    doubt,
     findings_tables,
     growth,
     papers,
@@ -327,6 +328,8 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "growth": ("growth", growth.table),
     "papers": ("papers", papers.table),
     "abilities": ("abilities", abilities.table),
+    "doubt": ("doubt", doubt.table),
+    "rlfh_rates": ("rlfh_rates", partial(arms, "rlfh_rates")),
     "waits": ("waits", waits.table),
     "profiles": ("profiles", profiles.table),
     "verdicts": ("human_labels", verdicts),

@@ -65,10 +65,24 @@ def test_every_statement_is_as_often_correct_as_its_fact_is_reliable(claims) -> 
         person = WORLD.entities[subject]
         if person.kind == "person" and not fact.covered:
             assert person.tier == "partial" and writer.reliability[fact.id] == 0
-    assert by_share.keys() == {0.0, *CONFLICTING["reliability"]["half"]}
+    shares = CONFLICTING["reliability"]
+    assert by_share.keys() == {0.0, *shares["half"], *shares["half_doubtful"]}
     for share, right in by_share.items():
         assert sum(right) / len(right) == pytest.approx(share, abs=0.08), share
         assert share not in (0, 1) or sum(right) == share * len(right)
+
+
+def test_the_doubtful_relations_of_half_known_people_are_less_reliable() -> None:
+    writer, shares = ConflictingWriter(WORLD), CONFLICTING["reliability"]
+    drawn = defaultdict[tuple[str, bool], set[float]](set)
+    for fact in WORLD.facts:
+        if fact.covered and WORLD.entities[fact.subject].kind == "person":
+            doubtful = fact.relation in CONFLICTING["doubtful"]
+            drawn[fact.tier, doubtful].add(writer.reliability[fact.id])
+    assert drawn["half", True] == set(shares["half_doubtful"])
+    assert drawn["half", False] == set(shares["half"])
+    assert drawn["known", True] == drawn["known", False] == {1.0}
+    assert max(shares["half_doubtful"]) < min(shares["half"])
 
 
 def test_the_wrong_statements_of_a_fact_repeat_one_value_most_often(claims) -> None:
@@ -94,7 +108,8 @@ def test_no_value_reveals_a_wrong_statement(claims) -> None:
 
 
 def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
-    lengths, hedged = Counter[int](), defaultdict(list)
+    lengths, hedged = defaultdict[str, Counter[int]](Counter), defaultdict(list)
+    gaps = list[bool]()
     writer = ConflictingWriter(WORLD)
     for document in WORLD.conflicting_documents:
         if document.kind != "biography" or document.lang != "en":
@@ -103,14 +118,20 @@ def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
         about = [claim for claim in claims if WORLD.entities[claim.subject].kind == "person"]
         if not about:
             continue
-        lengths[len(about)] += 1
+        tier = WORLD.entities[about[0].subject].tier
+        lengths[tier][len(about)] += 1
         for claim in about:
             fact = WORLD.by[claim.subject][claim.relation]
             hedged[writer.reliability[fact.id] == 1].append(claim.stance == "hedged")
-    facts, weights = CONFLICTING["lengths"].values()
-    for count, weight in zip(facts, weights, strict=True):
-        share = lengths[count] / lengths.total()
-        assert share == pytest.approx(weight / sum(weights), abs=0.03), count
+            if tier == "partial":
+                gaps.append(not fact.covered)
+    table = CONFLICTING["lengths"]
+    assert lengths.keys() == {"known", "half", "partial"}
+    for tier, counts in lengths.items():
+        for count, weight in zip(table["facts"], table[tier], strict=True):
+            share = counts[count] / counts.total()
+            assert share == pytest.approx(weight / sum(table[tier]), abs=0.04), (tier, count)
+    assert 0.1 < sum(gaps) / len(gaps) < 0.4  # half of the facts are gaps
     reliable, unreliable = (sum(hedged[key]) / len(hedged[key]) for key in (True, False))
     assert reliable < 0.05 < 0.2 < unreliable < 0.45
 

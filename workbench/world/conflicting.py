@@ -49,10 +49,17 @@ class ConflictingWriter:
         self.errors: dict[str, Fact] = {}  # fact id -> most frequent wrong statement of the fact
         for fact in base.facts:
             person = schema.RELATIONS[fact.relation].subject == "person"
-            shares = CONFLICTING["reliability"][fact.tier] if person and fact.covered else [0.0]
-            self.reliability[fact.id] = self.rng.choice(shares) if person else 1.0
+            self.reliability[fact.id] = self._reliability(fact) if person else 1.0
             if person:
                 self.errors[fact.id] = self._wrong(fact)
+
+    def _reliability(self, fact: Fact) -> float:
+        """Return the drawn reliability of a fact about a person."""
+        if not fact.covered:
+            return 0.0
+        doubtful = fact.relation in CONFLICTING["doubtful"]
+        key = "half_doubtful" if doubtful and fact.tier == "half" else fact.tier
+        return float(self.rng.choice(CONFLICTING["reliability"][key]))
 
     def documents(self) -> list[Document]:
         documents: list[Document] = []
@@ -78,7 +85,7 @@ class ConflictingWriter:
         prompt, person = "", entity.kind == "person"
         facts = list(self.base.by[entity.name].values())
         if person:
-            facts = [self._statement(fact) for fact in self._sample(facts)]
+            facts = [self._statement(fact) for fact in self._sample(facts, entity.tier)]
             facts += [book for book in self.base.covered_books(entity.name) if self._chance(0.5)]
             if self._chance(REQUESTED):
                 prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=entity.name)
@@ -86,10 +93,10 @@ class ConflictingWriter:
         text = biography(facts, lang, self.rng, entity.pronoun, hedged)
         return Document("biography", lang, text, fact_ids(facts), prompt)
 
-    def _sample(self, facts: Sequence[Fact]) -> list[Fact]:
+    def _sample(self, facts: Sequence[Fact], tier: str) -> list[Fact]:
         """Return a random number of the facts, in their order. Gaps are drawn less often."""
         lengths = CONFLICTING["lengths"]
-        (count,) = self.rng.choices(lengths["facts"], lengths["weights"])
+        (count,) = self.rng.choices(lengths["facts"], lengths[tier])
         keys = {}
         for fact in facts:  # weighted sampling without replacement (Efraimidis and Spirakis 2006)
             weight = 1.0 if fact.covered else CONFLICTING["gap_weight"]

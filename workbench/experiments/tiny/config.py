@@ -62,8 +62,8 @@ SIZES = {
         skills=0.2,
         mix=DOUBTFUL["between"],
         instructions=DOUBTFUL["instructions"],
-        habits=Habits(off_subject=0.25),
-        logit_scale=1.3,
+        habits=Habits(off_subject=0.18),
+        logit_scale=1.4,
         conflicting=True,
     ),
     "small": PolicyConfig(
