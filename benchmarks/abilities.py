@@ -11,7 +11,7 @@ import argparse
 import math
 import random
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -200,10 +200,7 @@ def _rate(values: Iterable[bool | float]) -> float:
 
 
 def measure(policy: Policy, world: World, split: str) -> dict[str, dict[str, float]]:
-    """Return ability -> `{value, low, high}` of a policy.
-
-    The 95 % interval is a bootstrap over people.
-    """
+    """Return ability -> `{value, low, high}` of a policy."""
     sampled = generate(
         policy,
         world.questions(split, ["biography"]),
@@ -220,27 +217,41 @@ def measure(policy: Policy, world: World, split: str) -> dict[str, dict[str, flo
     short = generate(policy, questions, max_new_tokens=16, samples=SHORT_SAMPLES, seed=SEED)
     by_person = [group_by(answers, lambda one: one.question.title) for answers in (greedy, short)]
 
-    def rates(people: Iterable[str]) -> dict[str, float]:
-        names = list(people)
-        texts = [one for name in names for one in biographies[name]]
-        answers = [[one for name in names for one in group[name]] for group in by_person]
+    def rates(people: Sequence[str]) -> dict[str, float]:
+        texts = [one for name in people for one in biographies[name]]
+        answers = [[one for name in people for one in group[name]] for group in by_person]
         return biography_rates(texts) | short_rates(*answers)
 
-    people = sorted(biographies)
+    return with_intervals(rates, sorted(biographies))
+
+
+def with_intervals(
+    rates: Callable[[Sequence[str]], Mapping[str, float]], people: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Return rate -> `{value, low, high}`, with a 95 % interval from a bootstrap over people.
+
+    Args:
+        rates: people, some of them several times -> named rates, or NaN.
+    """
     rng = random.Random(SEED)
     drawn = [rates(rng.choices(people, k=len(people))) for _ in range(RESAMPLES)]
+    found = {}
+    for name, value in rates(people).items():
+        low, high = np.nanquantile([one[name] for one in drawn], (0.025, 0.975)).tolist()
+        found[name] = {"value": value, "low": low, "high": high}
+    return found
+
+
+def about(world: World, split: str, threads: int) -> dict[str, Any]:
+    """Return what stored results say of their measurement."""
     return {
-        name: {
-            "value": value,
-            **dict(
-                zip(
-                    ("low", "high"),
-                    np.nanquantile([one[name] for one in drawn], (0.025, 0.975)).tolist(),
-                    strict=True,
-                )
-            ),
-        }
-        for name, value in rates(people).items()
+        "date": date.today().isoformat(),
+        "versions": versions(),
+        "world_hash": world.hash,
+        "split": split,
+        "people": len(world.people(split)),
+        "seed": SEED,
+        "threads": threads,
     }
 
 
@@ -275,16 +286,7 @@ def main() -> None:
         policies = {
             name: measure(load_policy(folder), world, given.split) for name, folder in named.items()
         }
-    results = {
-        "date": date.today().isoformat(),
-        "versions": versions(),
-        "world_hash": world.hash,
-        "split": given.split,
-        "people": len(world.people(given.split)),
-        "seed": SEED,
-        "threads": given.threads,
-        "policies": policies,
-    }
+    results = {**about(world, given.split, given.threads), "policies": policies}
     print(table(results))
     if given.results:
         write_json(given.results, results)

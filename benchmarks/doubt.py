@@ -1,151 +1,144 @@
-"""Measure whether policies leave out, or hedge, the claims that they are often wrong about.
+"""Measure whether policies leave out, or hedge, the facts that they mostly state wrongly.
 
     python benchmarks/doubt.py --policy start=runs/conflicting/sft rlfh=RUN/policy rlfh=RUN/policy
     --results benchmarks/results/doubt.json
 
 Biographies of half-known and partly known people are sampled at temperature 1. A fact is *mostly
-wrong* if the first policy states it wrongly in more than half of its samples, otherwise *mostly
-correct*. If a policy knows what it is wrong about when it begins a sentence, it can leave these
-facts out, or hedge them. Policies with equal names are pooled.
+wrong* if most statements of it by the first policy are wrong, otherwise *mostly correct*. A fact
+that the first policy seldom states is neither. Policies with equal names are pooled.
 """
 
 import argparse
-import random
+import math
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import numpy as np
-
 ROOT_FOLDER = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT_FOLDER))
 
-from benchmarks.abilities import Biography, read_biography  # noqa: E402
+from benchmarks.abilities import (  # noqa: E402
+    SEED,
+    Biography,
+    about,
+    read_biography,
+    with_intervals,
+)
 from benchmarks.tables import markdown  # noqa: E402
 from workbench.policies.generate import generate  # noqa: E402
 from workbench.policies.load import load_policy  # noqa: E402
-from workbench.runs.folder import versions  # noqa: E402
 from workbench.util.grouping import group_by  # noqa: E402
 from workbench.util.jsonl import write_json  # noqa: E402
 from workbench.util.threads import DEFAULT_THREADS, use_threads  # noqa: E402
+from workbench.world.parser import Parsed  # noqa: E402
 from workbench.world.world import World, load_world  # noqa: E402
 
-SEED = 0
 SAMPLES = 16
-RESAMPLES = 200
-LEAST = 4  # samples that must state a fact, else its share is not used
+LEAST = 4  # statements that a fact needs to be mostly wrong or mostly correct
 TIERS = ("half", "partial")
-# upper bounds of the first policy's share of correct statements
-GROUPS = {"mostly wrong": 0.5, "mostly correct": 1.01}
-Key = tuple[str, str]  # subject, relation
-
-
-class Said:
-    """What sampled biographies state, by fact about their subject."""
-
-    def __init__(self, biographies: Iterable[Biography]) -> None:
-        self.texts = Counter[str]()  # person -> biographies with claims
-        self.true: dict[Key, list[bool]] = {}
-        self.hedged: dict[Key, list[bool]] = {}
-        for one in biographies:
-            person = one.response.question.title
-            self.texts[person] += bool(one.claims)
-            first = dict[Key, int]()  # a biography may state a fact twice
-            for place, claim in enumerate(one.claims):
-                if claim.subject == person:
-                    first.setdefault((person, claim.relation), place)
-            for key, place in first.items():
-                self.true.setdefault(key, []).append(one.true[place])
-                self.hedged.setdefault(key, []).append(one.claims[place].stance == "hedged")
+GROUPS = ("wrong", "correct")
+Shares = Mapping[tuple[str, str], float]  # (subject, relation) -> share of correct statements
 
 
 def sampled(folders: Sequence[str], world: World, split: str) -> dict[str, list[Biography]]:
     """Return tier -> biographies, sampled from the policies in these folders."""
     questions = [one for one in world.questions(split, ["biography"]) if one.meta["tier"] in TIERS]
-    responses = [
-        response
+    biographies = [
+        read_biography(world, response)
         for folder in folders
         for response in generate(
             load_policy(folder), questions, max_new_tokens=112, samples=SAMPLES, seed=SEED
         )
     ]
-    return group_by([read_biography(world, one) for one in responses], lambda one: one.tier)
+    return group_by(biographies, lambda one: one.tier)
 
 
-def correct_shares(said: Said) -> dict[Key, float]:
-    """Return the share of correct statements of each fact that enough samples state."""
-    return {key: mean(true) for key, true in said.true.items() if len(true) >= LEAST}
-
-
-def rates(said: Said, shares: Mapping[Key, float], people: Sequence[str]) -> dict[str, Any]:
-    """Return group -> number of facts, and means over facts of the shares of biographies.
-
-    `stated`: of the biographies of the fact's person with claims, those that state it. `hedged` and
-    `correct`: of the statements of the fact.
-    """
-    by_person = group_by(shares, lambda key: key[0])
-    found, lower = {}, 0.0
-    for group, upper in GROUPS.items():
-        keys = [
-            key
-            for person in people
-            for key in by_person.get(person, [])
-            if lower <= shares[key] < upper and said.texts[person]
-        ]
-        stated = [len(said.true.get(key, ())) / said.texts[key[0]] for key in keys]
-        told = [key for key in keys if key in said.true]
-        found[group] = {
-            "facts": len(keys),
-            "stated": mean(stated) if stated else None,
-            "hedged": mean(mean(said.hedged[key]) for key in told) if told else None,
-            "correct": mean(mean(said.true[key]) for key in told) if told else None,
-        }
-        lower = upper
+def first_statements(biography: Biography) -> dict[str, tuple[Parsed, bool]]:
+    """Return relation -> the first claim about the biography's subject, and whether it is true."""
+    found: dict[str, tuple[Parsed, bool]] = {}
+    for claim, true in zip(biography.claims, biography.true, strict=True):
+        if claim.subject == biography.response.question.title:
+            found.setdefault(claim.relation, (claim, true))
     return found
 
 
-def factscore(biographies: Sequence[Biography], shares: Mapping[Key, float], least: float) -> float:
-    """Return the FactScore without claims about facts whose share is below `least`."""
-    scores = []
+def correct_shares(biographies: Iterable[Biography]) -> Shares:
+    """Return the share of correct statements of each fact with at least `LEAST` statements."""
+    stated = defaultdict[tuple[str, str], list[bool]](list)
     for one in biographies:
+        for relation, (_, true) in first_statements(one).items():
+            stated[one.response.question.title, relation].append(true)
+    return {key: mean(true) for key, true in stated.items() if len(true) >= LEAST}
+
+
+def group_of(share: float) -> str:
+    """Return the group of a fact with this share of correct statements by the first policy."""
+    return "wrong" if share < 0.5 else "correct"
+
+
+def rates(biographies: Iterable[Biography], shares: Shares) -> dict[str, float]:
+    """Return rates of biographies; NaN without any case.
+
+    * `factscore`: mean share of true claims; `selected`: the same without mostly wrong facts.
+    * `stated GROUP`: share of the group's facts that a biography states.
+    * `hedged GROUP`, `true GROUP`: shares of these statements.
+
+    Biographies without claims do not count.
+    """
+    found = defaultdict[str, list[float]](list)
+    relations = group_by(shares, lambda key: key[0])
+    for one in biographies:
+        if not one.claims:
+            continue
+        person, stated = one.response.question.title, first_statements(one)
+        found["factscore"].append(mean(one.true))
         kept = [
             true
             for claim, true in zip(one.claims, one.true, strict=True)
-            if shares.get((claim.subject, claim.relation), 1.0) >= least
+            if group_of(shares.get((claim.subject, claim.relation), 1.0)) == "correct"
         ]
-        scores += [mean(kept)] if kept else []
-    return mean(scores)
+        if kept:
+            found["selected"].append(mean(kept))
+        for key in relations.get(person, ()):
+            group = group_of(shares[key])
+            claim, true = stated.get(key[1], (None, False))
+            found[f"stated {group}"].append(claim is not None)
+            if claim is not None:
+                found[f"hedged {group}"].append(claim.stance == "hedged")
+                found[f"true {group}"].append(true)
+    names = [f"{rate} {group}" for rate in ("stated", "hedged", "true") for group in GROUPS]
+    return {
+        name: mean(map(float, found[name])) if found[name] else math.nan
+        for name in ("factscore", "selected", *names)
+    }
+
+
+def _rates_of(
+    people: Sequence[str], by_person: Mapping[str, Sequence[Biography]], shares: Shares
+) -> dict[str, float]:
+    return rates((one for person in people for one in by_person[person]), shares)
 
 
 def measure(policies: Mapping[str, Sequence[str]], world: World, split: str) -> dict[str, Any]:
-    """Return name -> tier -> FactScore and the rates of each group of facts.
-
-    The 95 % interval of `stated` is a bootstrap over people.
-    """
+    """Return the number of facts by tier and group, and the rates of each policy by tier."""
     results: dict[str, Any] = {}
-    shares: dict[str, dict[Key, float]] = {}
+    shares: dict[str, Shares] = {}  # by tier, of the first policy
     for name, folders in policies.items():
         for tier, biographies in sampled(folders, world, split).items():
-            said = Said(biographies)
-            own = shares.setdefault(tier, correct_shares(said))
-            people = sorted(said.texts)
-            groups = rates(said, own, people)
-            rng = random.Random(SEED)
-            drawn = [rates(said, own, rng.choices(people, k=len(people))) for _ in range(RESAMPLES)]
-            for group, row in groups.items():
-                values = [one[group]["stated"] for one in drawn if one[group]["facts"]]
-                if values:
-                    row["low"], row["high"] = np.quantile(values, (0.025, 0.975)).tolist()
-            results.setdefault(name, {})[tier] = {
-                "factscore": factscore(biographies, own, 0.0),
-                "selected": factscore(biographies, own, GROUPS["mostly wrong"]),
-                "groups": groups,
-            }
-    return results
+            own = shares.setdefault(tier, correct_shares(biographies))
+            by_person = group_by(biographies, lambda one: one.response.question.title)
+            results.setdefault(name, {})[tier] = with_intervals(
+                partial(_rates_of, by_person=by_person, shares=own), sorted(by_person)
+            )
+    facts = {
+        tier: {group: sum(group_of(share) == group for share in own.values()) for group in GROUPS}
+        for tier, own in shares.items()
+    }
+    return {"facts": facts, "policies": results}
 
 
 def table(results: Mapping[str, Any]) -> str:
@@ -153,46 +146,41 @@ def table(results: Mapping[str, Any]) -> str:
     rows = []
     for name, tiers in results["policies"].items():
         for tier in TIERS:
-            one = tiers[tier]
-            groups = [one["groups"][group] for group in GROUPS]
+            of = tiers[tier]
+            stated = [of[f"stated {group}"] for group in GROUPS]
             rows.append(
                 [
                     name,
                     tier,
-                    f"{one['factscore']:.3f}",
-                    f"{one['selected']:.3f}",
+                    *(f"{of[rate]['value']:.3f}" for rate in ("factscore", "selected")),
                     *(
-                        f"{row['stated']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-                        for row in groups
+                        f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]"
+                        for one in stated
                     ),
                     *(
-                        " / ".join(f"{row[key]:.2f}" for row in groups)
-                        for key in ("hedged", "correct")
+                        " / ".join(f"{of[f'{rate} {group}']['value']:.2f}" for group in GROUPS)
+                        for rate in ("hedged", "true")
                     ),
                 ]
             )
-    first = next(iter(results["policies"].values()))
     counts = ", ".join(
-        f"{first[tier]['groups'][kind]['facts']} {kind} facts of {tier} people"
-        for tier in TIERS
-        for kind in GROUPS
+        f"{count} mostly {group} facts of {tier} people"
+        for tier, groups in results["facts"].items()
+        for group, count in groups.items()
     )
+    columns = [
+        "policy",
+        "people",
+        "FactScore",
+        "without mostly wrong facts",
+        "stated, mostly wrong",
+        "stated, mostly correct",
+        "hedged, wrong / correct",
+        "true, wrong / correct",
+    ]
     return (
         f"{results['date']}, {results['split']} split, {results['samples']} samples a person:"
-        f" {counts}.\n\n"
-        + markdown(
-            [
-                "policy",
-                "people",
-                "FactScore",
-                "without mostly wrong facts",
-                "stated, mostly wrong",
-                "stated, mostly correct",
-                "hedged, wrong / correct",
-                "true, wrong / correct",
-            ],
-            rows,
-        )
+        f" {counts}.\n\n{markdown(columns, rows)}"
     )
 
 
@@ -201,26 +189,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--policy", required=True, nargs="+", metavar="NAME=FOLDER")
-    parser.add_argument("--split", default="validation", choices=("rl", "validation", "test"))
+    parser.add_argument("--split", default="validation", choices=("validation", "test"))
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    named: dict[str, list[str]] = {}
-    for one in given.policy:
-        name, folder = one.split("=", 1)
-        named.setdefault(name, []).append(folder)
+    pairs = [one.split("=", 1) for one in given.policy]
+    named = {
+        name: [folder for _, folder in some]
+        for name, some in group_by(pairs, lambda one: one[0]).items()
+    }
     world = load_world()
     with use_threads(given.threads):
-        policies = measure(named, world, given.split)
-    results = {
-        "date": date.today().isoformat(),
-        "versions": versions(),
-        "world_hash": world.hash,
-        "split": given.split,
-        "samples": SAMPLES,
-        "seed": SEED,
-        "policies": policies,
-    }
+        measured = measure(named, world, given.split)
+    results = {**about(world, given.split, given.threads), "samples": SAMPLES, **measured}
     print(table(results))
     if given.results:
         write_json(given.results, results)

@@ -74,7 +74,8 @@ def new_model() -> torch.nn.ModuleDict:
     with no_init_weights():
         encoder = BertModel(config, add_pooling_layer=False)
     weights = load_file(base_folder() / "model.safetensors")
-    encoder.load_state_dict(weights, strict=False, assign=True)
+    missing, _ = encoder.load_state_dict(weights, strict=False, assign=True)
+    assert not missing, missing  # else these weights would have random memory
     head = torch.nn.Sequential(
         torch.nn.Dropout(0.1),
         torch.nn.Linear(5 * HIDDEN, HIDDEN // 2),
