@@ -7,8 +7,8 @@
 
 - the question sets: `sections` whose claims count, `arms` to evaluate in addition to the initial
   policy (default: all), `tiers` of the questions, `tokens` (maximum length of an answer), `sampled`
-  (a seed: sample one answer at temperature 1, instead of the greedy one), `retrieved` (number of
-  passages in the prompt);
+  (a seed: sample at temperature 1, instead of the greedy answer), `samples` (number of sampled
+  answers to each question, default 1), `retrieved` (number of passages in the prompt);
 - the stages of runs whose policies are also evaluated;
 - baselines at inference time, of the initial policy or of the arm `of`. Each has one of `majority`
   (a number of samples: the majority answer, or an abstention if there is no majority), `best_of` (a
@@ -128,7 +128,7 @@ def graded(
         gold_optional=True,
     )
     longest = asked.get("tokens", place.longest(questions))
-    samples = asked.get("majority", asked.get("best_of", 1))
+    samples = asked.get("majority", asked.get("best_of", asked.get("samples", 1)))
     how: dict[str, Any] = {"seed": asked.get("sampled", 0), "samples": samples}
     how |= {"greedy": samples == 1 and "sampled" not in asked}
     write = partial(generate, place.load(policy), max_new_tokens=longest)
@@ -138,7 +138,7 @@ def graded(
     rows = grade(responses)
     if "best_of" in asked:
         rows = best_of_n(rows, verifier_grade(place))
-    elif samples > 1:
+    elif "majority" in asked:
         rows = self_consistency(rows, grade)
     (folder / "rollouts.jsonl").unlink(missing_ok=True)
     with Store(folder) as store:

@@ -61,6 +61,19 @@ def test_the_majority_arm_abstains_unless_half_of_the_samples_agree(tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_sampled_answers_are_as_many_as_asked_for(tmp_path: Path) -> None:
+    place = bench("tiny")
+    asked = {"split": "validation", "kinds": ["numeric"], "tiers": ["half"], "sampled": 1}
+    rows = list(iter_feedback(graded(place, "sft", {**asked, "samples": 3}, None, tmp_path)))
+    samples = Counter(row.response.question.id for row in rows)
+    assert set(samples.values()) == {3}
+    texts = {(row.response.question.id, row.response.text) for row in rows}
+    assert len(texts) > len(samples)  # samples of a question differ
+    one = list(iter_feedback(graded(place, "sft", asked, None, tmp_path)))
+    assert [row.response.question.id for row in one] == list(samples)
+
+
+@pytest.mark.slow
 def test_the_other_arms_without_training_choose_or_revise_answers(tmp_path: Path) -> None:
     """`best_of`: the verifier chooses a sample. `cove`: the greedy answer is revised."""
     place = bench("tiny")

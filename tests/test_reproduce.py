@@ -96,6 +96,15 @@ def test_a_contrast_by_hand() -> None:
     assert effect(Contrast("responded", "ppo", tier="known"), answers)["value"] == 0.0
 
 
+def test_several_answers_to_a_question_by_hand() -> None:
+    """Answers with claims count equally: (1 + 1/2 + 0) / 3 − (1 + 0 + 0) / 3 = 1/6."""
+    after = [answer_with("a", 2), answer_with("a", 1, 1), answer_with("b", 0, 1)]
+    before = [answer_with("a", 1), answer_with("a", 0, 1), answer_with("b", 0, 1)]
+    refused = [answer_with("b", 0)]
+    found = effect(Contrast("factscore_on_subject", "ppo"), arms([after + refused], before))
+    assert (found["value"], found["n"]) == (pytest.approx(1 / 6), 2)
+
+
 def test_intervals_include_differences_between_seeds() -> None:
     """All questions gain .5 in one seed and lose .5 in the other: the result is unclear."""
     before, up, down = many(1, 1), many(2), many(0, 2)
