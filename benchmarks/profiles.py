@@ -11,6 +11,8 @@ counts for torch if it is one of torch's, otherwise for the package that calls i
 - `sampling`: short greedy answers of the tiny policy.
 - `judge`: `workbench score` with a judge that takes 50 ms, without the time in which it waits.
 - `inspector`: imports of `workbench inspect`, by package.
+- `build`: steps of pre-training of the tiny policy, by torch's operation, and Python's share.
+- `rlfh`: a short training by RLFH on the tiny bench.
 - `verifier`: memory of the local verifier after each step, in MB.
 """
 
@@ -26,6 +28,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +150,52 @@ def judge() -> dict[str, float]:
             return profiled(lambda: score("second"))
 
 
+def build() -> dict[str, float]:
+    from rich.progress import Progress
+    from torch.profiler import ProfilerActivity, profile
+
+    from workbench.experiments.tiny.config import SIZES
+    from workbench.experiments.tiny.training import (
+        Encoder,
+        Stage,
+        new_model,
+        pretraining_batches,
+    )
+    from workbench.methods.bench import bench
+    from workbench.world import load_world
+
+    tiny, config = bench("tiny"), SIZES["full"]
+    tokenizer = tiny.load("base").tokenizer
+    encoder = Encoder(tokenizer, config.emphasis, config.tokens)
+    data, _, _ = pretraining_batches(load_world(), encoder, config, 0)
+    model = new_model(config, tokenizer, 0)
+
+    def train(folder: str, steps: int) -> float:
+        file = Path(folder, f"{steps}.pt")
+        stage = Stage("build", steps, config.lr, data, file, "")
+        with Progress(disable=True) as progress:
+            return stage.run(model, config, progress)
+
+    with tempfile.TemporaryDirectory() as folder:
+        train(folder, 3)
+        with profile(activities=[ProfilerActivity.CPU]) as found:
+            seconds = train(folder, 40)
+    spent = {
+        one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6
+        for one in found.key_averages()
+    }
+    return largest({**spent, "python": seconds - sum(spent.values())})
+
+
+def rlfh() -> dict[str, float]:
+    from workbench.experiments.experiment import train
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = ["rlfh.eval_samples=0"]
+        run = partial(train, "rlfh", "tiny", 1, threads=1, overrides=settings)
+        return profiled(lambda: run(Path(folder, "run")))
+
+
 def inspector() -> dict[str, float]:
     code = "from workbench.inspector import page; page.import_gradio()"
     done = subprocess.run(
@@ -189,13 +238,17 @@ def verifier() -> dict[str, float]:
     return found
 
 
-PARTS = {one.__name__: one for one in (demo, grading, sampling, judge, inspector, verifier)}
+PARTS = {
+    one.__name__: one for one in (demo, grading, sampling, judge, inspector, build, rlfh, verifier)
+}
 TITLES = {
     "demo": "one run of `workbench demo`",
     "grading": "grading and storing a step's responses",
     "sampling": "sampling short answers with the tiny policy",
     "judge": "scoring by a judge, without waiting",
     "inspector": "imports of the inspector",
+    "build": "pre-training the tiny policy, by operation",
+    "rlfh": "one run of RLFH in the closed world",
 }
 
 

@@ -376,10 +376,11 @@ def findings_hours() -> str:
     }
     marks = ("real", "gpu", "smollm2")
     real = [seconds for seconds, study in runs.values() if any(mark in study for mark in marks)]
-    hours = sum(seconds for seconds, _ in runs.values()) / 3600
+    total = sum(seconds for seconds, _ in runs.values())
     return (
-        f"The stored findings took {len(runs)} trainings and {hours:.1f} hours, of which"
-        f" {sum(real) / 3600:.1f} hours train language models of .1 and .5 billion parameters."
+        f"The stored findings took {len(runs)} trainings: {len(runs) - len(real)} in the closed"
+        f" world with {(total - sum(real)) / 3600:.1f} hours, and {len(real)} of language models of"
+        f" .1 and .5 billion parameters with {sum(real) / 3600:.1f} hours."
     )
 
 

@@ -62,6 +62,10 @@ def test_run_from_start_to_summary_and_again(
     assert {*"versions world_hash policy_hash before after seconds cost status".split()} < set(
         summary
     )
+    # also for a method whose default differs: a config without `retrieved` has 0
+    other = replace(SMALL, prompts=replace(SMALL.prompts, retrieved=1))
+    method = replace(TRUTHRL, scales={bench.name: other})
+    assert run_experiment(method, SMALL, bench, out, seed=3, threads=1) == summary
     assert (summary["method"], summary["seed"], summary["threads"], summary["status"]) == (
         "truthrl",
         3,

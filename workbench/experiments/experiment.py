@@ -28,7 +28,7 @@ from workbench.runs.store import AFTER, BEFORE, EVALUATION
 from workbench.training.loading import check_four_bits, import_unsloth_first
 from workbench.training.stage import Job, Stage
 from workbench.types import Cost, JsonMapping, JsonObject, WorkbenchError
-from workbench.util.config import leaves, restore, settings
+from workbench.util.config import leaves, put, restore, settings
 from workbench.util.failures import TooManyFailures
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
@@ -254,6 +254,8 @@ def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObjec
         raise WorkbenchError(
             f"'{out / 'config.json'}' is damaged: repair it, or choose another --out folder"
         )
+    # 0 is not stored, whatever the method's default
+    default = put(default, "prompts.retrieved", 0)
     return {**stored, "config": _stored_config(restore(default, config))}
 
 
