@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -93,6 +94,11 @@ class Biography:
             title not in (claim.subject, claim.object) for claim in self.claims
         )
 
+    @cached_property
+    def probabilities(self) -> list[float | None]:
+        """The policy's probability of each claim's value; see `value_probability`."""
+        return [value_probability(self, claim) for claim in self.claims]
+
 
 def read_biography(world: World, response: Response) -> Biography:
     """Return a biography with its claims, without vague claims."""
@@ -151,19 +157,20 @@ def biography_rates(biographies: Sequence[Biography]) -> dict[str, float]:
             f"factscore_{tier}": _rate(_rate(one.true) for one in some if one.claims)
             for tier, some in (("known", known), ("half", half), ("partial", partial))
         },
-        "auc": _auc(half),
+        "auc": value_auc(half),
         "compound": _rate(compound),
         "off_subject": _rate(one.off_subject for one in unknown),
         "declined": _rate(is_abstention(one.response.text) for one in unknown),
     }
 
 
-def _auc(biographies: Sequence[Biography]) -> float:
+def value_auc(biographies: Sequence[Biography]) -> float:
+    """Return the AUC with which the probability of a claim's value tells true from wrong claims."""
     scored = [
         (probability, true)
         for one in biographies
-        for claim, true in zip(one.claims, one.true, strict=True)
-        if (probability := value_probability(one, claim)) is not None
+        for probability, true in zip(one.probabilities, one.true, strict=True)
+        if probability is not None
     ]
     if len({true for _, true in scored}) < 2:
         return math.nan

@@ -5,7 +5,9 @@
 
 Biographies of half-known and partly known people are sampled at temperature 1. A fact is *mostly
 wrong* if most statements of it by the first policy are wrong, otherwise *mostly correct*. A fact
-that the first policy seldom states is neither. Policies with equal names are pooled.
+that the first policy seldom states is neither. The AUC tells how well a policy's probability of a
+stated value separates true from wrong claims. Policies with equal names are pooled. The people of
+the split "rl" are those of the training questions.
 """
 
 import argparse
@@ -26,6 +28,7 @@ from benchmarks.abilities import (  # noqa: E402
     Biography,
     about,
     read_biography,
+    value_auc,
     with_intervals,
 )
 from benchmarks.tables import markdown  # noqa: E402
@@ -120,7 +123,8 @@ def rates(biographies: Iterable[Biography], shares: Shares) -> dict[str, float]:
 def _rates_of(
     people: Sequence[str], by_person: Mapping[str, Sequence[Biography]], shares: Shares
 ) -> dict[str, float]:
-    return rates((one for person in people for one in by_person[person]), shares)
+    biographies = [one for person in people for one in by_person[person]]
+    return {**rates(biographies, shares), "auc": value_auc(biographies)}
 
 
 def measure(policies: Mapping[str, Sequence[str]], world: World, split: str) -> dict[str, Any]:
@@ -161,6 +165,7 @@ def table(results: Mapping[str, Any]) -> str:
                         " / ".join(f"{of[f'{rate} {group}']['value']:.2f}" for group in GROUPS)
                         for rate in ("hedged", "true")
                     ),
+                    f"{of['auc']['value']:.2f}",
                 ]
             )
     counts = ", ".join(
@@ -177,6 +182,7 @@ def table(results: Mapping[str, Any]) -> str:
         "stated, mostly correct",
         "hedged, wrong / correct",
         "true, wrong / correct",
+        "AUC",
     ]
     return (
         f"{results['date']}, {results['split']} split, {results['samples']} samples a person:"
@@ -189,7 +195,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--policy", required=True, nargs="+", metavar="NAME=FOLDER")
-    parser.add_argument("--split", default="validation", choices=("validation", "test"))
+    parser.add_argument("--split", default="validation", choices=("validation", "test", "rl"))
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()

@@ -75,7 +75,7 @@ def test_intervals_are_over_people() -> None:
 def test_the_table_has_a_row_for_each_policy_and_tier() -> None:
     rate = {"value": 0.5, "low": 0.4, "high": 0.6}
     names = [f"{name} {group}" for name in ("stated", "hedged", "true") for group in GROUPS]
-    of = dict.fromkeys(("factscore", "selected", *names), rate)
+    of = dict.fromkeys(("factscore", "selected", "auc", *names), rate)
     tiers = {tier: {**of, "true wrong": {**rate, "value": 0.2}} for tier in TIERS}
     shown = table(
         {
@@ -86,7 +86,9 @@ def test_the_table_has_a_row_for_each_policy_and_tier() -> None:
             "policies": {"start": tiers, "rlfh": tiers},
         }
     )
-    cells = "0.500 | 0.500 | 0.50 [0.40, 0.60] | 0.50 [0.40, 0.60] | 0.50 / 0.50 | 0.20 / 0.50"
+    cells = (
+        "0.500 | 0.500 | 0.50 [0.40, 0.60] | 0.50 [0.40, 0.60] | 0.50 / 0.50 | 0.20 / 0.50 | 0.50"
+    )
     assert [f"| {name} | {tier} | {cells} |" for name in ("start", "rlfh") for tier in TIERS] == [
         line for line in shown.splitlines() if cells in line
     ]
