@@ -74,6 +74,21 @@ JUDGED = (
         ("words", "", "words, sampled", "sampled"),
     ),
 )
+DOUBTFUL = (
+    "sampled",
+    (
+        ("factscore_on_subject", "", "FactScore, half-known and partly known, sampled"),
+        ("factscore_on_subject", "half", "half-known"),
+        ("factscore_on_subject", "partial", "partly known"),
+        ("factscore_on_subject", "half", "half-known, greedy", "test"),
+        ("factscore_on_subject", "partial", "partly known, greedy", "test"),
+        ("supported_claims", "", "supported claims"),
+        ("unsupported_claims", "", "unsupported claims"),
+        ("supported_claims", "known", "supported claims, known, greedy", "test"),
+        ("unsupported_claims", "unknown", "unsupported claims, unknown, greedy", "test"),
+        ("responded", "unknown", "answered, unknown, greedy", "test"),
+    ),
+)
 # by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
     "truthrl": SHORT,
@@ -119,21 +134,8 @@ ARMS = {
     ),
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
-    "rlfh_conflicting": (
-        "sampled",
-        (
-            ("factscore_on_subject", "", "FactScore, half-known and partly known, sampled"),
-            ("factscore_on_subject", "half", "half-known"),
-            ("factscore_on_subject", "partial", "partly known"),
-            ("factscore_on_subject", "half", "half-known, greedy", "test"),
-            ("factscore_on_subject", "partial", "partly known, greedy", "test"),
-            ("supported_claims", "", "supported claims"),
-            ("unsupported_claims", "", "unsupported claims"),
-            ("supported_claims", "known", "supported claims, known, greedy", "test"),
-            ("unsupported_claims", "unknown", "unsupported claims, unknown, greedy", "test"),
-            ("responded", "unknown", "answered, unknown, greedy", "test"),
-        ),
-    ),
+    "rlfh_conflicting": DOUBTFUL,
+    "rlfh_long": DOUBTFUL,
     "rlfh_rates": (
         "sampled",
         (

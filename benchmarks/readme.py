@@ -305,6 +305,7 @@ METHODS = (
     "rlfh",
     "rlfh_sweep",
     "rlfh_conflicting",
+    "rlfh_long",
     "knowrl",
     "knowrl_dose",
     "knowrl_sweep",
