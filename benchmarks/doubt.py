@@ -54,7 +54,12 @@ def sampled(folders: Sequence[str], world: World, split: str) -> dict[str, list[
         read_biography(world, response)
         for folder in folders
         for response in generate(
-            load_policy(folder), questions, max_new_tokens=112, samples=SAMPLES, seed=SEED
+            load_policy(folder),
+            questions,
+            max_new_tokens=112,
+            samples=SAMPLES,
+            seed=SEED,
+            logprobs=True,
         )
     ]
     return group_by(biographies, lambda one: one.tier)

@@ -4,9 +4,12 @@ import math
 
 import pytest
 
+from benchmarks import doubt
 from benchmarks.abilities import Biography, read_biography, with_intervals
 from benchmarks.doubt import GROUPS, LEAST, TIERS, correct_shares, rates, table
 from tests.test_abilities import ABOUT, WORLD, biography, value
+from workbench.methods.bench import bench
+from workbench.world import load_world
 
 HALF = ABOUT["half"].title
 JOB = f"{HALF} is a {value('half', 'profession')}."
@@ -70,6 +73,16 @@ def test_intervals_are_over_people() -> None:
     assert found["mean"]["high"] == pytest.approx(0.75, abs=0.07)
     assert found["same"] == {"value": 2.0, "low": 2.0, "high": 2.0}
     assert found["some"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+
+
+@pytest.mark.slow
+def test_the_shipped_policy_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doubt, "SAMPLES", 8)
+    found = doubt.measure({"start": [str(bench("tiny").path("sft"))]}, load_world(), "validation")
+    half = found["policies"]["start"]["half"]
+    assert found["facts"]["half"]["correct"] > found["facts"]["half"]["wrong"] > 0
+    assert half["auc"]["low"] > 0.8  # the probability of a value tells true from wrong claims
+    assert half["factscore"]["value"] < half["selected"]["value"]
 
 
 def test_the_table_has_a_row_for_each_policy_and_tier() -> None:
