@@ -330,6 +330,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "papers": ("papers", papers.table),
     "abilities": ("abilities", abilities.table),
     "doubt": ("doubt", doubt.table),
+    "doubt_training": ("doubt_training", doubt.table),
     "rlfh_rates": ("rlfh_rates", partial(arms, "rlfh_rates")),
     "waits": ("waits", waits.table),
     "profiles": ("profiles", profiles.table),

@@ -96,7 +96,7 @@ STUDIES = (
     Study("forag_smollm2", "FoRAG", "FoRAG on a smaller real model"),
     Study("forag", "FoRAG", "FoRAG"),
     Study("klcf", "KLCF", "KLCF"),
-    Study("klcf_sweep", "KLCF", "Variants: one seed each"),
+    Study("klcf_sweep", "KLCF", "Variants"),
     Study("klcf_sft", "KLCF", "KLCF"),
     Study("klcf_table1", "KLCF", "Intuitor"),
     Study("klcf_conflicting", "KLCF", "KLCF on the policy with doubtful claims"),
