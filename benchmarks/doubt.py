@@ -91,15 +91,15 @@ def group_of(share: float) -> str:
 def rates(biographies: Iterable[Biography], shares: Shares) -> dict[str, float]:
     """Return rates of biographies; NaN without any case.
 
+    * `answered`: share of biographies with claims. The others do not count below.
     * `factscore`: mean share of true claims; `selected`: the same without mostly wrong facts.
     * `stated GROUP`: share of the group's facts that a biography states.
     * `hedged GROUP`, `true GROUP`: shares of these statements.
-
-    Biographies without claims do not count.
     """
     found = defaultdict[str, list[float]](list)
     relations = group_by(shares, lambda key: key[0])
     for one in biographies:
+        found["answered"].append(bool(one.claims))
         if not one.claims:
             continue
         person, stated = one.response.question.title, first_statements(one)
@@ -121,7 +121,7 @@ def rates(biographies: Iterable[Biography], shares: Shares) -> dict[str, float]:
     names = [f"{rate} {group}" for rate in ("stated", "hedged", "true") for group in GROUPS]
     return {
         name: mean(map(float, found[name])) if found[name] else math.nan
-        for name in ("factscore", "selected", *names)
+        for name in ("answered", "factscore", "selected", *names)
     }
 
 
@@ -133,13 +133,15 @@ def _rates_of(
 
 
 def measure(policies: Mapping[str, Sequence[str]], world: World, split: str) -> dict[str, Any]:
-    """Return the number of facts by tier and group, and the rates of each policy by tier."""
+    """Return the number of people, that of facts by tier and group, and each policy's rates."""
     results: dict[str, Any] = {}
+    people: set[str] = set()
     shares: dict[str, Shares] = {}  # by tier, of the first policy
     for name, folders in policies.items():
         for tier, biographies in sampled(folders, world, split).items():
             own = shares.setdefault(tier, correct_shares(biographies))
             by_person = group_by(biographies, lambda one: one.response.question.title)
+            people.update(by_person)
             results.setdefault(name, {})[tier] = with_intervals(
                 partial(_rates_of, by_person=by_person, shares=own), sorted(by_person)
             )
@@ -147,7 +149,7 @@ def measure(policies: Mapping[str, Sequence[str]], world: World, split: str) -> 
         tier: {group: sum(group_of(share) == group for share in own.values()) for group in GROUPS}
         for tier, own in shares.items()
     }
-    return {"facts": facts, "policies": results}
+    return {"people": len(people), "facts": facts, "policies": results}
 
 
 def table(results: Mapping[str, Any]) -> str:
@@ -161,6 +163,7 @@ def table(results: Mapping[str, Any]) -> str:
                 [
                     name,
                     tier,
+                    f"{of['answered']['value']:.2f}",
                     *(f"{of[rate]['value']:.3f}" for rate in ("factscore", "selected")),
                     *(
                         f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]"
@@ -181,6 +184,7 @@ def table(results: Mapping[str, Any]) -> str:
     columns = [
         "policy",
         "people",
+        "answered",
         "FactScore",
         "without mostly wrong facts",
         "stated, mostly wrong",

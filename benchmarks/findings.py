@@ -7,8 +7,8 @@
 
 - the question sets: `sections` whose claims count, `arms` to evaluate in addition to the initial
   policy (default: all), `tiers` of the questions, `tokens` (maximum length of an answer), `sampled`
-  (a seed: sample at temperature 1, instead of the greedy answer), `samples` (number of sampled
-  answers to each question, default 1), `retrieved` (number of passages in the prompt);
+  (a seed: sample at temperature 1, instead of the greedy answer), `samples` (with `sampled`: number
+  of answers to each question, default 1), `retrieved` (number of passages in the prompt);
 - the stages of runs whose policies are also evaluated;
 - baselines at inference time, of the initial policy or of the arm `of`. Each has one of `majority`
   (a number of samples: the majority answer, or an abstention if there is no majority), `best_of` (a
@@ -58,6 +58,7 @@ from workbench.policies.generate import generate
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
 from workbench.runs.store import ROLLOUTS, Store, iter_feedback
+from workbench.types import WorkbenchError
 from workbench.util.config import settings as settings_of
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import use_threads
@@ -127,6 +128,8 @@ def graded(
         frozenset(asked.get("sections", ANSWER_SECTIONS)),
         gold_optional=True,
     )
+    if "samples" in asked and "sampled" not in asked:
+        raise WorkbenchError("a question set with `samples` needs `sampled`, the seed: add it")
     longest = asked.get("tokens", place.longest(questions))
     samples = asked.get("majority", asked.get("best_of", asked.get("samples", 1)))
     how: dict[str, Any] = {"seed": asked.get("sampled", 0), "samples": samples}

@@ -84,11 +84,13 @@ DOUBTFUL = (
         ("factscore_on_subject", "partial", "partly known, greedy", "test"),
         ("supported_claims", "", "supported claims"),
         ("unsupported_claims", "", "unsupported claims"),
+        ("responded", "", "answered"),
         ("supported_claims", "known", "supported claims, known, greedy", "test"),
         ("unsupported_claims", "unknown", "unsupported claims, unknown, greedy", "test"),
         ("responded", "unknown", "answered, unknown, greedy", "test"),
     ),
 )
+
 # by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
     "truthrl": SHORT,

@@ -28,7 +28,6 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +190,8 @@ def rlfh() -> dict[str, float]:
     from workbench.experiments.experiment import train
 
     with tempfile.TemporaryDirectory() as folder:
-        settings = ["rlfh.eval_samples=0"]
-        run = partial(train, "rlfh", "tiny", 1, threads=1, overrides=settings)
-        return profiled(lambda: run(Path(folder, "run")))
+        out, settings = Path(folder, "run"), ["rlfh.eval_samples=0"]
+        return profiled(lambda: train("rlfh", "tiny", 1, out, threads=1, overrides=settings))
 
 
 def inspector() -> dict[str, float]:

@@ -11,6 +11,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ from workbench.metrics.claims import CLAIM_METRICS, Term, claim_terms, f1_at, re
 from workbench.metrics.facets import of_facets
 from workbench.metrics.outcomes import outcome_terms
 from workbench.types import Feedback, WorkbenchError
+from workbench.util.grouping import group_by
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,8 +41,9 @@ class Contrast:
     It uses the questions of the set `asked`, or only those of one `tier`.
 
     Some metrics need certain answers: FActScore needs answers with claims. With `over="both"`, a
-    question counts if both arms give such an answer. With "own", as papers report it, each arm uses
-    its own; an arm then gains by declining what it would get wrong.
+    question counts if both arms give such an answer; several such answers to it are averaged, so
+    that every question counts equally. With "own", as papers report it, each arm uses all of its
+    own answers; an arm then gains by declining what it would get wrong.
     """
 
     metric: str
@@ -215,14 +218,21 @@ def effect(
 
 
 def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
-    """Return question -> the summed terms of one seed's answers to it."""
-    sums: dict[str, Term] = {}
-    for one in answered:
-        term = one.terms().get(contrast.metric)
-        if term is not None and contrast.tier in ("", one.tier):
-            top, bottom = sums.get(one.row.question_id, (0.0, 0.0))
-            sums[one.row.question_id] = (top + term[0], bottom + term[1])
-    return sums
+    """Return question -> the terms of one seed's answers to it: their mean, or their sum if each
+    arm uses its own answers.
+    """
+    terms = [
+        (one.row.question_id, term)
+        for one in answered
+        if contrast.tier in ("", one.tier)
+        and (term := one.terms().get(contrast.metric)) is not None
+    ]
+    found: dict[str, Term] = {}
+    for question, some in group_by(terms, itemgetter(0)).items():
+        top, bottom = (sum(values) for values in zip(*(term for _, term in some), strict=True))
+        count = 1 if contrast.over == "own" else len(some)
+        found[question] = (top / count, bottom / count)
+    return found
 
 
 def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int) -> np.ndarray:

@@ -27,6 +27,7 @@ def test_facts_are_mostly_wrong_or_correct_by_the_first_policy() -> None:
     start = read(f"{JOB} {FIRM}", *[WRONG_JOB] * 4, *[f"{WRONG_JOB} {MAYBE_FIRM}"] * 3)
     assert correct_shares(start) == SHARES
     assert rates(start, SHARES) == {
+        "answered": 1.0,
         "factscore": pytest.approx(2.5 / 8),  # 1, 0 (4 times) and 1/2 (3 times)
         "selected": 1.0,  # only four texts state another fact
         "stated wrong": 1.0,
@@ -41,6 +42,7 @@ def test_facts_are_mostly_wrong_or_correct_by_the_first_policy() -> None:
 def test_a_repeated_fact_counts_once_and_texts_without_claims_do_not_count() -> None:
     trained = read(FIRM, f"{FIRM} {FIRM}", f"{JOB} {WRONG_JOB}", "I do not know.")
     found = rates(trained, SHARES)
+    assert found["answered"] == 3 / 4
     assert found["stated wrong"] == pytest.approx(1 / 3)
     assert found["stated correct"] == pytest.approx(2 / 3)
     assert found["true wrong"] == 1.0  # as first stated
@@ -80,6 +82,7 @@ def test_the_shipped_policy_is_measured(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(doubt, "SAMPLES", 8)
     found = doubt.measure({"start": [str(bench("tiny").path("sft"))]}, load_world(), "validation")
     half = found["policies"]["start"]["half"]
+    assert found["people"] == 80  # half-known or partly known
     assert found["facts"]["half"]["correct"] > found["facts"]["half"]["wrong"] > 0
     assert half["auc"]["low"] > 0.8  # the probability of a value tells true from wrong claims
     assert half["factscore"]["value"] < half["selected"]["value"]
@@ -88,7 +91,7 @@ def test_the_shipped_policy_is_measured(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_table_has_a_row_for_each_policy_and_tier() -> None:
     rate = {"value": 0.5, "low": 0.4, "high": 0.6}
     names = [f"{name} {group}" for name in ("stated", "hedged", "true") for group in GROUPS]
-    of = dict.fromkeys(("factscore", "selected", "auc", *names), rate)
+    of = dict.fromkeys(("answered", "factscore", "selected", "auc", *names), rate)
     tiers = {tier: {**of, "true wrong": {**rate, "value": 0.2}} for tier in TIERS}
     shown = table(
         {
@@ -100,7 +103,8 @@ def test_the_table_has_a_row_for_each_policy_and_tier() -> None:
         }
     )
     cells = (
-        "0.500 | 0.500 | 0.50 [0.40, 0.60] | 0.50 [0.40, 0.60] | 0.50 / 0.50 | 0.20 / 0.50 | 0.50"
+        "0.50 | 0.500 | 0.500 | 0.50 [0.40, 0.60] | 0.50 [0.40, 0.60]"
+        " | 0.50 / 0.50 | 0.20 / 0.50 | 0.50"
     )
     assert [f"| {name} | {tier} | {cells} |" for name in ("start", "rlfh") for tier in TIERS] == [
         line for line in shown.splitlines() if cells in line

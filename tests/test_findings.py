@@ -18,6 +18,7 @@ from benchmarks.findings import (  # type: ignore[attr-defined]  # a folder has 
 )
 from benchmarks.findings_tables import differences as differences_table
 from benchmarks.reproduce import Answered
+from tests.helpers.errors import raises_error
 from workbench.experiments.inference import best_of_n, cove, verifier_grade
 from workbench.experiments.queue import queue_runs
 from workbench.experiments.run import plan_run
@@ -71,6 +72,8 @@ def test_sampled_answers_are_as_many_as_asked_for(tmp_path: Path) -> None:
     assert len(texts) > len(samples)  # samples of a question differ
     one = list(iter_feedback(graded(place, "sft", asked, None, tmp_path)))
     assert [row.response.question.id for row in one] == list(samples)
+    with raises_error("needs `sampled`"):
+        graded(place, "sft", {"split": "validation", "samples": 3}, None, tmp_path)
 
 
 @pytest.mark.slow

@@ -97,12 +97,17 @@ def test_a_contrast_by_hand() -> None:
 
 
 def test_several_answers_to_a_question_by_hand() -> None:
-    """Answers with claims count equally: (1 + 1/2 + 0) / 3 − (1 + 0 + 0) / 3 = 1/6."""
+    """Over questions: ((1 + 1/2) / 2 + 0) / 2 − ((1 + 0) / 2 + 0) / 2 = 1/8; a refusal has no
+    score. Over each arm's own answers: (1 + 1/2 + 0) / 3 − (1 + 0 + 0) / 3 = 1/6.
+    """
     after = [answer_with("a", 2), answer_with("a", 1, 1), answer_with("b", 0, 1)]
     before = [answer_with("a", 1), answer_with("a", 0, 1), answer_with("b", 0, 1)]
     refused = [answer_with("b", 0)]
-    found = effect(Contrast("factscore_on_subject", "ppo"), arms([after + refused], before))
-    assert (found["value"], found["n"]) == (pytest.approx(1 / 6), 2)
+    answers = arms([after + refused], before)
+    found = effect(Contrast("factscore_on_subject", "ppo"), answers)
+    assert (found["value"], found["n"]) == (pytest.approx(1 / 8), 2)
+    own = effect(Contrast("factscore_on_subject", "ppo", over="own"), answers)
+    assert own["value"] == pytest.approx(1 / 6)
 
 
 def test_intervals_include_differences_between_seeds() -> None:
