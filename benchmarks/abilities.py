@@ -1,6 +1,7 @@
 """Measure what policies of the closed world can write before reinforcement learning.
 
-    python benchmarks/abilities.py --policy shipped=data/tiny-policy/sft new=runs/conflicting/sft
+    python benchmarks/abilities.py --policy shipped=data/tiny-policy/sft
+    conflicting=data/conflicting-policy/sft
 
 A reward can only reinforce what is sampled, such as biographies that leave a doubtful fact out, or
 hedge it. So answers are sampled at temperature 1, unless stated otherwise. Each ability has a

@@ -1,7 +1,7 @@
 """Measure whether policies leave out, or hedge, the facts that they mostly state wrongly.
 
-    python benchmarks/doubt.py --policy start=runs/conflicting/sft rlfh=RUN/policy rlfh=RUN/policy
-    --results benchmarks/results/doubt.json
+    python benchmarks/doubt.py --policy start=data/conflicting-policy/sft
+    rlfh=RUN/policy rlfh=RUN/policy --results benchmarks/results/doubt.json
 
 Biographies of half-known and partly known people are sampled at temperature 1. A fact is *mostly
 wrong* if most statements of it by the first policy are wrong, otherwise *mostly correct*. A fact

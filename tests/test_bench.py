@@ -11,7 +11,10 @@ from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from tests.helpers.tiny_model import make_policy
 from workbench.data import split_of
+from workbench.experiments.experiment import initial_bench
+from workbench.methods import METHODS
 from workbench.methods.bench import Bench, bench
+from workbench.methods.klcf.prepared import source_of
 from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.types import Question
@@ -47,7 +50,8 @@ def test_a_policy_of_another_world_is_refused(tmp_path: Path) -> None:
             card.write_text(written)
         assert small.load("sft").name == "sft"
     card.write_text('{"world_hash": "other"}')
-    remedy = rf"built on the world other, .* `workbench world build --out {tmp_path / 'policy'}`"
+    command = f"workbench world build --out {tmp_path / 'policy'} --size full"
+    remedy = f"built on the world other, .* `{command}`"
     with raises_error(remedy):
         small.path("sft")
     with raises_error(remedy):
@@ -55,6 +59,31 @@ def test_a_policy_of_another_world_is_refused(tmp_path: Path) -> None:
     with raises_error(remedy):  # the policy under a run's adapter
         small.load(str(make_run(tmp_path / "run", tmp_path / "policy" / "sft")))
     assert small.path("elsewhere") == "elsewhere"
+
+
+def test_a_method_that_starts_from_the_base_gets_that_of_the_named_policy() -> None:
+    """KLCF starts from the pre-trained model of the policy, and prepares its data with it."""
+    starts = {
+        None: ("base", "sft"),
+        "conflicting": ("conflicting-base", "conflicting"),
+        "conflicting-base": ("conflicting-base", "conflicting-base"),
+        "some/model": ("some/model", "some/model"),
+    }
+    klcf, rlfh = METHODS["klcf"], METHODS["rlfh"]
+    for named, expected in starts.items():
+        place = bench("tiny").with_policy(named)
+        begun = [initial_bench(m, m.configure("tiny"), place) for m in (klcf, rlfh)]
+        assert tuple(one.policy for one in begun) == expected
+        if named != "some/model":
+            tuned = initial_bench(klcf, klcf.configure("tiny", ["klcf.start=sft"]), place)
+            for one in (begun[0], tuned):
+                assert source_of(one, None).base == place.path(expected[0])
+
+
+def test_a_missing_shipped_policy_names_its_build() -> None:
+    for folder, size in ((benches.TINY_POLICY, "full"), (benches.CONFLICTING, "conflicting")):
+        with raises_error(f"world build --out {folder} --size {size}"):
+            benches.check_policy("base", str(folder / "nowhere"))
 
 
 @pytest.mark.slow

@@ -31,12 +31,13 @@ from workbench.experiments.tiny.training import (
 from workbench.experiments.tiny.writer import Example
 from workbench.world import load_world
 
-# digests for nine lessons, pre-training and instruction tuning
-DATA = (
-    "78dc631a3de5f509 e124b2064af78a51 53f4ae6fa1bda5c7 f80df63468ea8983 "
+# digests for nine lessons (of the full size), pre-training and instruction tuning
+DATA = {
+    "full": "78dc631a3de5f509 e124b2064af78a51 53f4ae6fa1bda5c7 f80df63468ea8983 "
     "1f71349d8fd7c4a6 61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b "
-    "1e6bdf626d114cc9 80f73c44ba1ee597 2480a4bf6712d5df"
-).split()
+    "1e6bdf626d114cc9 80f73c44ba1ee597 2480a4bf6712d5df",
+    "conflicting": "eb6f182beca10f1f 71eec6b81dfc36e4",
+}
 
 
 @pytest.fixture(scope="module")
@@ -193,10 +194,13 @@ def test_a_killed_build_ends_like_an_uninterrupted_one(whole, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_shipped_policy_is_a_finished_build_of_the_full_size(capsys):
+@pytest.mark.parametrize(
+    "folder, size", [("tiny-policy", "full"), ("conflicting-policy", "conflicting")]
+)
+def test_a_shipped_policy_is_a_finished_build(folder, size, capsys):
     from workbench.experiments.tiny.build import build_policy
 
-    card = build_policy(ROOT / "data" / "tiny-policy")
+    card = build_policy(ROOT / "data" / folder, size=size)
     assert card["parameters"] == 1_013_248
     assert "contains this build already" in capsys.readouterr().err
 
@@ -216,9 +220,10 @@ def test_a_folder_with_another_build_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_training_data_of_the_shipped_policy_do_not_change(tokenizer):
-    """The shipped policy is not rebuilt: its training data must stay equal, batch by batch."""
-    world, config = load_world(0), SIZES["full"]
+@pytest.mark.parametrize("size", DATA)
+def test_the_training_data_of_a_shipped_policy_do_not_change(size, tokenizer):
+    """The shipped policies are not rebuilt: their training data must stay equal, by batch."""
+    world, config = load_world(0), SIZES[size]
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
     lessons = [
         lesson_batches(world, encoder, config, number, 0) for number in range(len(config.lessons))
@@ -229,4 +234,4 @@ def test_the_training_data_of_the_shipped_policy_do_not_change(tokenizer):
         pretraining_batches(world, encoder, config, 0)[0],
         sft_batches(world, light, config, 0),
     ]
-    assert [digest(itertools.islice(stage, 3)) for stage in data] == DATA
+    assert [digest(itertools.islice(stage, 3)) for stage in data] == DATA[size].split()

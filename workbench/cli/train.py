@@ -74,7 +74,10 @@ def train(
     questions: Questions = None,
     policy: Annotated[
         str | None,
-        Option(help="Folder or public name of the initial policy; default: the bench's policy."),
+        Option(
+            help="Folder or public name of the initial policy, or conflicting (shipped, also writes"
+            " doubtful claims); default: the bench's policy."
+        ),
     ] = None,
     judge: NamedJudge | None = None,
     as_json: Json = False,

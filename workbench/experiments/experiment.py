@@ -19,7 +19,14 @@ from typing import Any
 
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.methods import TRAINED, trained
-from workbench.methods.bench import DEFAULT_POLICY, START_FILE, Bench, bench, check_policy
+from workbench.methods.bench import (
+    DEFAULT_POLICY,
+    PRETRAINED,
+    START_FILE,
+    Bench,
+    bench,
+    check_policy,
+)
 from workbench.methods.method import Method, MethodConfig, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
@@ -171,13 +178,15 @@ def check_one_process() -> None:
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
     """Return the bench with the method's initial checkpoint as its policy.
 
-    If the user named another policy, return the bench unchanged.
+    A method that starts from "base" gets the pre-trained model of the bench's policy. If the user
+    named another policy, such as a folder, return the bench unchanged.
     """
-    return (
-        bench.with_policy(method.training(config).start)
-        if bench.policy == DEFAULT_POLICY
-        else bench
-    )
+    start = method.training(config).start
+    if start == "base":
+        start = PRETRAINED.get(bench.policy)
+    elif bench.policy != DEFAULT_POLICY:
+        start = None
+    return bench.with_policy(start)
 
 
 def max_failed(method: Method, config: MethodConfig) -> float:

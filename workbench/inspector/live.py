@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from gradio import EventData, Tabs
     from gradio.components import Component
 
-SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
+SHIPPED = {
+    "The tiny policy": "sft",
+    "The tiny policy before SFT": "base",
+    "The tiny policy with doubtful claims": "conflicting",
+}
 PAGES = "The closed world's pages"
 # kinds of test questions to draw from, with equal probability
 KINDS = ("single", "numeric", "biography", TWO_FACETS)

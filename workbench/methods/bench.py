@@ -30,8 +30,13 @@ from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
 
 # only in a clone of the repository, not in an installed package
-TINY_POLICY = Path(__file__).resolve().parents[2] / "data" / "tiny-policy"
+DATA = Path(__file__).resolve().parents[2] / "data"
+TINY_POLICY = DATA / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
+# trained on documents that conflict: also writes doubtful claims, but only in biographies
+CONFLICTING = DATA / "conflicting-policy"
+# fine-tuned checkpoint -> its pre-trained model
+PRETRAINED = {DEFAULT_POLICY: "base", "conflicting": "conflicting-base"}
 # file in a run's folder; names the policy, made by an earlier stage, from which the last stage
 # starts
 START_FILE = "start.json"
@@ -248,11 +253,13 @@ class Bench:
             return policy
         path = self.checkpoints[policy]
         folder = Path(path).parent
-        built = (read_json(folder / "card.json") or {}).get("world_hash")
+        card = read_json(folder / "card.json") or {}
+        built = card.get("world_hash")
         if built not in (None, self.hash):
             raise WorkbenchError(
                 f"the policy '{policy}' in '{folder}' was built on the world {built}, not"
-                f" {self.hash}: delete that folder and run `workbench world build --out {folder}`"
+                f" {self.hash}: delete that folder and run `workbench world build --out {folder}"
+                f" --size {card.get('size', 'full')}`"
             )
         return path
 
@@ -297,11 +304,12 @@ def check_policy(name: str, path: str) -> None:
     Raises:
         WorkbenchError: there is no such folder, and `path` cannot be a hub name.
     """
-    if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
+    sizes = {TINY_POLICY: "full", CONFLICTING: "conflicting"}
+    if (size := sizes.get(Path(path).parent)) and not Path(path).is_dir():
         raise WorkbenchError(
             f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
-            f" {TINY_POLICY}`, or work in a clone of the repository, which has it, with `pip"
-            " install -e .` (an installed package does not)"
+            f" {Path(path).parent} --size {size}`, or work in a clone of the repository, which has"
+            " it, with `pip install -e .` (an installed package does not)"
         )
     check_policy_name(path)
 
@@ -365,7 +373,12 @@ def _tiny() -> Bench:
                 from_passages([Passage(one.id, one.title, one.text) for one in world.pages]).search
             )
         ),
-        checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
+        checkpoints={
+            "sft": SCALES["tiny"].policy,
+            "base": str(TINY_POLICY / "base"),
+            "conflicting": str(CONFLICTING / "sft"),
+            "conflicting-base": str(CONFLICTING / "base"),
+        },
     )
 
 

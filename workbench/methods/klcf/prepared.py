@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from workbench.methods.bench import Bench, check_policy
+from workbench.methods.bench import PRETRAINED, Bench, check_policy
 from workbench.methods.klcf.checklists import Labelled
 from workbench.methods.klcf.config import Prepare
 from workbench.methods.klcf.facts import LABELS
@@ -48,13 +48,13 @@ def source_of(bench: Bench, base: str | None) -> Source:
 
     Args:
         base: folder or hub name, or one of `bench.checkpoints`, such as "base". None: the
-            checkpoint "base" if the bench's initial policy is a checkpoint, else that policy.
+            pre-trained model of the bench's initial policy if the bench has it, else that policy.
 
     Raises:
         WorkbenchError: the base model does not exist.
     """
-    shipped = bench.policy in bench.checkpoints and "base" in bench.checkpoints
-    name = base or ("base" if shipped else bench.policy)
+    pretrained = PRETRAINED.get(bench.policy)
+    name = base or (pretrained if pretrained in bench.checkpoints else None) or bench.policy
     path = bench.path(name)
     check_policy(name, path)
     return Source(bench.name, bench.hash, path, bench.shown)
