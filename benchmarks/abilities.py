@@ -1,6 +1,6 @@
 """Measure what policies of the closed world can write before reinforcement learning.
 
-    python benchmarks/abilities.py --policy shipped=data/tiny-policy/sft
+    python benchmarks/abilities.py --policy default=data/tiny-policy/sft
     conflicting=data/conflicting-policy/sft
 
 A reward can only reinforce what is sampled, such as biographies that leave a doubtful fact out, or

@@ -18,6 +18,7 @@ counts for torch if it is one of torch's, otherwise for the package that calls i
 
 import argparse
 import cProfile
+import gc
 import json
 import os
 import pstats
@@ -102,6 +103,7 @@ def grading() -> dict[str, float]:
     written = generate(tiny.load("sft"), questions, max_new_tokens=tiny.max_new_tokens, samples=8)
     grade = METHOD.grader(config, tiny.checks)
     grade(written)  # caches and imports
+    gc.freeze()  # as a training does: otherwise each collection scans the loaded modules
 
     def step() -> None:
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder)) as store:

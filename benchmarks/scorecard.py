@@ -7,7 +7,7 @@
 Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
 writes to `runs/scorecard/`, never over the committed results. A killed run resumes. `--quick` uses
 one seed per arm and half of the steps, so its intervals are over questions only. `--policy` is the
-initial policy of the studies that `--only` names. Studies that do not start from the shipped policy
+initial policy of the studies that `--only` names. Studies that start from neither shipped policy
 are left out without it.
 """
 

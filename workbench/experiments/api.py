@@ -66,7 +66,8 @@ def evaluate(
     states the answer) and by kind of question.
 
     Args:
-        policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped policies.
+        policy: checkpoint folder, run folder, hub name, or "sft", "base" or "conflicting" for the
+            shipped policies.
         split: name of the split of the questions: "validation", "test", "ood", …
         bench: "tiny" (the closed world), "small" (real facts) or "paper".
         options: further arguments of `workbench.experiments.evaluate.evaluate_policy`, such as

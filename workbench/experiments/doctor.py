@@ -196,7 +196,7 @@ def _enough(
 
 
 def _answers() -> Check:
-    """Check whether the shipped policy answers a question."""
+    """Check whether the default policy answers a question."""
     check = partial(Check, "the tiny policy")
     if not Path(SCALES["tiny"].policy).is_dir():
         return check("warning", "not part of an installed package", "use a clone of the repository")

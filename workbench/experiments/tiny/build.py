@@ -57,7 +57,7 @@ def build_policy(
         out: the output folder.
         seed: seed of the world and of the training.
         threads: number of CPU threads.
-        size: "full" is the shipped policy (about 80 minutes on two cores). "half" has half the
+        size: "full" is the default policy (about 80 minutes on two cores). "half" has half the
             parameters. "conflicting" has the full size and is trained on documents that conflict
             (about 30 minutes): it also writes doubtful claims, but cannot read or compare. "small"
             is a smaller model of a small world, which trains quickly.
