@@ -80,6 +80,14 @@ def test_a_method_that_starts_from_the_base_gets_that_of_the_named_policy() -> N
                 assert source_of(one, None).base == place.path(expected[0])
 
 
+def test_names_of_the_tiny_bench_mean_nothing_elsewhere() -> None:
+    """On another bench, "conflicting" is a folder like any other."""
+    klcf, place = METHODS["klcf"], bench("small").with_policy("conflicting")
+    begun = initial_bench(klcf, klcf.configure("small"), place)
+    assert begun.policy == "conflicting" == begun.path("conflicting")
+    assert begun.pretrained is None
+
+
 def test_a_missing_shipped_policy_names_its_build() -> None:
     for folder, size in ((benches.TINY_POLICY, "full"), (benches.CONFLICTING, "conflicting")):
         with raises_error(f"world build --out {folder} --size {size}"):

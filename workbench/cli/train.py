@@ -76,7 +76,7 @@ def train(
         str | None,
         Option(
             help="Folder or public name of the initial policy, or conflicting (shipped, also writes"
-            " doubtful claims); default: the bench's policy."
+            " doubtful claims; KLCF starts from its base); default: the bench's policy."
         ),
     ] = None,
     judge: NamedJudge | None = None,

@@ -66,8 +66,8 @@ def evaluate_policy(
     The bench's judge grades the answers.
 
     Args:
-        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's own
-            checkpoints.
+        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" / "conflicting" for
+            the bench's own checkpoints.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
         samples: number k of sampled responses per question, besides the greedy response. The

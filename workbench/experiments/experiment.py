@@ -21,7 +21,6 @@ from workbench.experiments.evaluate import evaluate_policy
 from workbench.methods import TRAINED, trained
 from workbench.methods.bench import (
     DEFAULT_POLICY,
-    PRETRAINED,
     START_FILE,
     Bench,
     bench,
@@ -183,7 +182,7 @@ def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:
     """
     start = method.training(config).start
     if start == "base":
-        start = PRETRAINED.get(bench.policy)
+        start = bench.pretrained
     elif bench.policy != DEFAULT_POLICY:
         start = None
     return bench.with_policy(start)

@@ -241,6 +241,12 @@ class Bench:
         long = any(question.kind in LONG_KINDS for question in questions)
         return max(self.max_new_tokens, self.long_new_tokens) if long else self.max_new_tokens
 
+    @property
+    def pretrained(self) -> str | None:
+        """The pre-trained model of the initial policy, a key of `checkpoints`; None if unknown."""
+        name = PRETRAINED.get(self.policy)
+        return name if name in self.checkpoints else None
+
     def path(self, policy: str) -> str:
         """Return the folder or hub name of a policy such as "sft" or "base".
 
@@ -304,13 +310,13 @@ def check_policy(name: str, path: str) -> None:
     Raises:
         WorkbenchError: there is no such folder, and `path` cannot be a hub name.
     """
-    sizes = {TINY_POLICY: "full", CONFLICTING: "conflicting"}
-    if (size := sizes.get(Path(path).parent)) and not Path(path).is_dir():
-        raise WorkbenchError(
-            f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
-            f" {Path(path).parent} --size {size}`, or work in a clone of the repository, which has"
-            " it, with `pip install -e .` (an installed package does not)"
-        )
+    for folder, size in ((TINY_POLICY, "full"), (CONFLICTING, "conflicting")):
+        if Path(path).is_relative_to(folder) and not Path(path).is_dir():
+            raise WorkbenchError(
+                f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
+                f" {folder} --size {size}`, or work in a clone of the repository, which has it,"
+                " with `pip install -e .` (an installed package does not)"
+            )
     check_policy_name(path)
 
 

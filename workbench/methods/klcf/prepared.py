@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from workbench.methods.bench import PRETRAINED, Bench, check_policy
+from workbench.methods.bench import Bench, check_policy
 from workbench.methods.klcf.checklists import Labelled
 from workbench.methods.klcf.config import Prepare
 from workbench.methods.klcf.facts import LABELS
@@ -53,8 +53,7 @@ def source_of(bench: Bench, base: str | None) -> Source:
     Raises:
         WorkbenchError: the base model does not exist.
     """
-    pretrained = PRETRAINED.get(bench.policy)
-    name = base or (pretrained if pretrained in bench.checkpoints else None) or bench.policy
+    name = base or bench.pretrained or bench.policy
     path = bench.path(name)
     check_policy(name, path)
     return Source(bench.name, bench.hash, path, bench.shown)
