@@ -11,6 +11,7 @@ counts for torch if it is one of torch's, otherwise for the package that calls i
 - `sampling`: short greedy answers of the tiny policy.
 - `judge`: `workbench score` with a judge that takes 50 ms, without the time in which it waits.
 - `inspector`: imports of `workbench inspect`, by package.
+- `passages`: the local verifier checks claims with three long passages, by torch's operation.
 - `build`: steps of pre-training of the tiny policy, by torch's operation, and Python's share.
 - `rlfh`: a short training by RLFH on the tiny bench.
 - `verifier`: memory of the local verifier after each step, in MB.
@@ -26,6 +27,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -83,6 +85,21 @@ def profiled(work: Callable[[], object], named: Callable[[str], str] = package) 
     profile = cProfile.Profile()
     profile.runcall(work)
     return shares(profile, named)
+
+
+def by_operation(work: Callable[[], object]) -> dict[str, float]:
+    """Return the shares of torch's operations, and of everything else as "python"."""
+    from torch.profiler import ProfilerActivity, profile
+
+    began = time.perf_counter()
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        work()
+        seconds = time.perf_counter() - began
+    spent = {
+        one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6
+        for one in found.key_averages()
+    }
+    return largest({**spent, "python": seconds - sum(spent.values())})
 
 
 def demo() -> dict[str, float]:
@@ -153,7 +170,6 @@ def judge() -> dict[str, float]:
 
 def build() -> dict[str, float]:
     from rich.progress import Progress
-    from torch.profiler import ProfilerActivity, profile
 
     from workbench.experiments.tiny.config import SIZES
     from workbench.experiments.tiny.training import (
@@ -179,13 +195,7 @@ def build() -> dict[str, float]:
 
     with tempfile.TemporaryDirectory() as folder:
         train(folder, 3)
-        with profile(activities=[ProfilerActivity.CPU]) as found:
-            seconds = train(folder, 40)
-    spent = {
-        one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6
-        for one in found.key_averages()
-    }
-    return largest({**spent, "python": seconds - sum(spent.values())})
+        return by_operation(lambda: train(folder, 40))
 
 
 def rlfh() -> dict[str, float]:
@@ -209,6 +219,21 @@ def inspector() -> dict[str, float]:
     for own, name in re.findall(r"import time:\s+(\d+) \|\s+\d+ \|\s+([\w.]+)", done.stderr):
         seconds[name.partition(".")[0]] += int(own)
     return largest(seconds)
+
+
+def passages() -> dict[str, float]:
+    from workbench.types import Passage
+    from workbench.util.threads import use_threads
+    from workbench.verifier import load_verifier
+    from workbench.world import load_world
+
+    checker, pages = load_verifier(), load_world().pages
+    texts = [" ".join(page.text for page in pages[n : n + 20]) for n in (0, 20, 40)]
+    long = tuple(Passage(str(n), "pages", text) for n, text in enumerate(texts))
+    work = [(page.text.partition(".")[0] + ".", long) for page in pages[:24]]
+    checker.check_all(work[:1])
+    with use_threads(1):
+        return by_operation(lambda: checker.check_all(work))
 
 
 def verifier() -> dict[str, float]:
@@ -239,7 +264,8 @@ def verifier() -> dict[str, float]:
 
 
 PARTS = {
-    one.__name__: one for one in (demo, grading, sampling, judge, inspector, build, rlfh, verifier)
+    one.__name__: one
+    for one in (demo, grading, sampling, judge, inspector, passages, build, rlfh, verifier)
 }
 TITLES = {
     "demo": "one run of `workbench demo`",
@@ -247,6 +273,7 @@ TITLES = {
     "sampling": "sampling short answers with the tiny policy",
     "judge": "scoring by a judge, without waiting",
     "inspector": "imports of the inspector",
+    "passages": "the local verifier, claims with three long passages, by operation",
     "build": "pre-training the tiny policy, by operation",
     "rlfh": "one run of RLFH in the closed world",
 }
