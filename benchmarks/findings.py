@@ -18,8 +18,9 @@
 - differences to the initial policy that are measured for each arm, for a table.
 
 Runs and answers are stored below `--out` and not repeated. A killed command resumes. The results
-have the findings, each policy's mean metrics, metrics of training rollouts by step (`curves`, with
-reward hacks), and the held-out quality of a run's reward models (`held_out`).
+have the findings, each policy's mean metrics (`seed_means`: of each seed), metrics of training
+rollouts by step (`curves`, with reward hacks), and the held-out quality of a run's reward models
+(`held_out`).
 
 `--jobs` is the number of runs to train at the same time. `--policy` replaces the initial policy of
 the runs, such as the shipped one. `--seeds` and `--arms` select runs. `--split validation` uses
@@ -236,6 +237,20 @@ def means(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]) -> di
     }
 
 
+def seed_means(
+    found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]],
+) -> dict[str, Any]:
+    """Return the means over all tiers of each seed: arm -> question set -> one dict per seed.
+
+    Arms with a single seed are left out: `means` has their values.
+    """
+    return {
+        arm: {name: [_means([seed], "") for seed in seeds] for name, seeds in sets.items()}
+        for arm, sets in found.items()
+        if any(len(seeds) > 1 for seeds in sets.values())
+    }
+
+
 def differences(
     study: Mapping[str, Any], found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]
 ) -> dict[str, dict[str, Any]]:
@@ -418,6 +433,7 @@ def main() -> None:
                 **hashes,
                 "findings": checked,
                 "means": means(found),
+                "seed_means": seed_means(found),
                 "differences": differences(study, found),
                 "curves": curves(runs),
                 "runs": listed,

@@ -14,7 +14,9 @@ from benchmarks.findings import (  # type: ignore[attr-defined]  # a folder has 
     differences,
     graded,
     halved,
+    means,
     sampled,
+    seed_means,
 )
 from benchmarks.findings_tables import differences as differences_table
 from benchmarks.reproduce import Answered
@@ -172,6 +174,19 @@ def test_each_arm_is_compared_with_the_initial_policy() -> None:
     titles, [first, second] = differences_table({"means": found, "differences": cells})
     assert titles == ["arm", "rate"] and second == ["long", "–"]
     assert first[1].startswith("-0.250 [") and first[1].endswith(" n=20")
+
+
+def test_the_means_of_each_seed_are_kept() -> None:
+    """One seed has 15 of 20 questions right, the other 10: .75 and .5, and .625 together."""
+    seeds = [
+        [Answered(Row("r", str(n), "no_claims", outcome=OUTCOMES[n >= right])) for n in range(20)]
+        for right in (15, 10)
+    ]
+    found = {"start": {"short": seeds[:1]}, "a": {"short": seeds}}
+    assert means(found)["a"]["short"][""]["accuracy"] == 0.625
+    kept = seed_means(found)
+    assert list(kept) == ["a"]
+    assert [one["accuracy"] for one in kept["a"]["short"]] == [0.75, 0.5]
 
 
 def test_sampled_counts_the_responses_of_a_run_and_its_stages(tmp_path: Path) -> None:

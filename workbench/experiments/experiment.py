@@ -19,13 +19,7 @@ from typing import Any
 
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.methods import TRAINED, trained
-from workbench.methods.bench import (
-    DEFAULT_POLICY,
-    START_FILE,
-    Bench,
-    bench,
-    check_policy,
-)
+from workbench.methods.bench import DEFAULT_POLICY, START_FILE, Bench, bench, check_policy
 from workbench.methods.method import Method, MethodConfig, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
