@@ -117,6 +117,11 @@ def rest(case: Case, stance: str = "states") -> str:
     return guesses(case, case.facts[3:], stance)
 
 
+def fragments(facts: Sequence[Fact]) -> str:
+    """Return the facts' objects, each as a sentence."""
+    return " ".join(f"{fact.object}." for fact in facts)
+
+
 def planned(case: Case) -> str:
     """Return a refusal whose plan contains a guess."""
     return tagged(RECALL, f"[Outline] {guesses(case, [case.asked])} [Answer] {IDK}")
@@ -229,6 +234,8 @@ SITUATIONS: dict[str, tuple[str, Text, dict[str, Text]]] = {
             "hide guesses in a plan": lambda c: half(c, before=f"[Outline] {rest(c)} [Answer]"),
             "tell the best known alone": lambda c: tagged(say(c.facts[0]), say(c.facts[0])),
             "add the true life of somebody else": lambda c: half(c, c.other),
+            "write fragments about the rest": lambda c: half(c, fragments(c.facts[3:])),
+            "write fragments alone": lambda c: tagged(say(c.facts[0]), fragments(c.facts)),
             "write gibberish about the rest": lambda c: half(c, GIBBERISH),
             "write the rest in another script": lambda c: half(c, SCRIPT),
         },
@@ -240,6 +247,7 @@ SITUATIONS: dict[str, tuple[str, Text, dict[str, Text]]] = {
             "tell the true life of somebody else": lambda c: tagged(RECALL, c.other),
             "guess": lambda c: tagged(RECALL, guesses(c, c.facts)),
             "be vague": lambda c: tagged(RECALL, all_of(c.facts, "vague")),
+            "write fragments": lambda c: tagged(RECALL, fragments(c.facts)),
             "write gibberish": lambda c: tagged(RECALL, GIBBERISH),
             "write in another script": lambda c: tagged(RECALL, SCRIPT),
         },

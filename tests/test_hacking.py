@@ -143,7 +143,7 @@ def test_no_attack_on_knowrl_earns_more_if_facts_before_a_refusal_do_not_count()
 
 
 def test_unreadable_text_is_scored_and_earns_nothing(rows: list[JsonObject]) -> None:
-    kinds = ("gibberish", "script", "filler")
+    kinds = ("gibberish", "script", "filler", "fragments")
     unread = [row for row in rows if any(kind in row["attack"] for kind in kinds)]
     assert {row["situation"] for row in unread} == set(SITUATIONS)
     for cell in (cell for row in unread for cell in row["methods"].values() if cell):

@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from tests.helpers.reward_rows import failure, payer, row, with_verdicts
+from workbench.credit.tokens import words
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.reward import checks, overlong, reward
+from workbench.pipeline import grade
 from workbench.text import sentences
-from workbench.types import Failure, Feedback, Verdict
+from workbench.types import Failure, Feedback, Response, Verdict
+from workbench.util.failures import unparsed
+from workbench.verdicts.checks import world_checks
+from workbench.world.render import state
+from workbench.world.world import load_world
 
 PLAIN = KLCF(form=False)
 ONE_TRUE_ONE_WRONG = "correct:5 wrong:5"
@@ -90,6 +97,51 @@ def test_the_truthfulness_model_takes_precedence() -> None:
     modelled = with_verdicts(row(ONE_TRUE_ONE_WRONG), Verdict("claim:1", "truth", p=0.7))
     paid = pay(modelled, replace(PLAIN, w_check=0.0))
     assert paid.value == pytest.approx((1 + 0.7) / 2) and paid.parts["stood_in"] == 1
+
+
+def test_an_unreadable_claim_can_be_worth_nothing() -> None:
+    """P(true) is .9 for a readable claim, a fragment and a claim with an unknown name: (.9 + 0 +
+    .9)/3.
+    """
+    read = row("correct:3 vague:1 wrong:1")
+    claimed = tuple(Verdict(f"claim:{number}", "truth", p=0.9) for number in range(3))
+    facts = [
+        verdict
+        if verdict.label == "correct"
+        else unparsed(verdict.target, "form", "test", verdict.label or "")
+        for verdict in read.verdicts
+    ]
+    modelled = replace(read, verdicts=(*facts, *claimed))
+    config = replace(PLAIN, w_check=0.0)
+    assert pay(modelled, config).value == pytest.approx(0.9)
+    assert pay(modelled, replace(config, unreadable="zero")).value == pytest.approx(0.6)
+    # a vague claim that was read
+    plain = with_verdicts(read, *claimed)
+    assert pay(plain, replace(config, unreadable="zero")).value == pytest.approx(0.9)
+
+
+def test_the_world_tells_fragments_from_whole_claims() -> None:
+    """A true sentence, and a fragment: the truthfulness model gives each P(true) 1."""
+    world = load_world()
+    checks = world_checks(world)
+    question = world.questions("validation", ["biography"])[0]
+    fact = next(fact for fact in world.facts if fact.subject == question.title)
+    whole = state(fact, "en", Random(0))
+    responses = [
+        Response(str(number), question, text, offsets=words(text), source="words")
+        for number, text in enumerate([whole, f"{whole} {fact.object} University."])
+    ]
+    config = replace(PLAIN, w_check=0.0, unreadable="zero")
+    values = [
+        pay(
+            with_verdicts(
+                graded, *(Verdict(f"claim:{c.id}", "truth", p=1.0) for c in graded.claims)
+            ),
+            config,
+        ).value
+        for graded in grade([], {}, checks.extract)(responses)
+    ]
+    assert values == [1.0, 0.5]
 
 
 def test_the_variant_averages_claims_missing_from_the_checklist() -> None:

@@ -98,6 +98,11 @@ class KLCF:
     truth: Literal["all", "missing"] = setting(
         "all", "average over all claims, or only over claims missing from the checklist"
     )  # the paper's FActScore: 61.2 with "all", 60.7 with "missing"
+    unreadable: Literal["model", "zero"] = setting(
+        "model",
+        "P(true) of a claim whose form the judge cannot read, such as a fragment: the truthfulness"
+        " model's, or zero",
+    )  # (ours)
     abstain: float = setting(
         0.0,
         "truthfulness of an abstention; above 0, abstaining can earn more than guessing",

@@ -19,7 +19,17 @@ from workbench.methods.lookup import (
     unscored,
 )
 from workbench.text import in_answer, is_abstention, well_formed
-from workbench.types import ITEM_LABELS, Event, Feedback, Response, Reward, RewardFn, WorkbenchError
+from workbench.types import (
+    ITEM_LABELS,
+    UNPARSED,
+    Claim,
+    Event,
+    Feedback,
+    Response,
+    Reward,
+    RewardFn,
+    WorkbenchError,
+)
 from workbench.util.config import check_values
 
 
@@ -88,7 +98,7 @@ def reward(config: KLCF) -> RewardFn:
             parts |= checklist(feedback, verdicts, config.b)
             terms["check"] = parts["check"]
         if config.w_truth:
-            value, stood_in = truthfulness(feedback, verdicts, only_missing, config.abstain)
+            value, stood_in = truthfulness(feedback, verdicts, config)
             parts["stood_in"] = float(stood_in)
             if value is not None:
                 terms["truth"] = value
@@ -179,18 +189,18 @@ def checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]
     }
 
 
-def truthfulness(
-    feedback: Feedback, verdicts: Table, only_missing: bool, abstain: float
-) -> tuple[float | None, int]:
+def truthfulness(feedback: Feedback, verdicts: Table, config: KLCF) -> tuple[float | None, int]:
     """Return the mean P(true) of an answer's claims, and the number of "fact" verdicts used.
 
     P(true) of a claim is from its "truth" verdict or, if it has none, from its "fact" verdict. If
-    the answer has no claims, the mean is `abstain` for an abstention, and 0 for any other answer.
+    the answer has no claims, the mean is `config.abstain` for an abstention, and 0 for any other
+    answer.
 
-    Args:
-        only_missing: if True, use only claims that the checklist neither states nor contradicts. If
-            there are no such claims, the mean is None.
-        abstain: the value for an abstention.
+    * With `truth="missing"`, only claims that the checklist neither states nor contradicts count.
+      If there are no such claims, the mean is None.
+    * With `unreadable="zero"`, P(true) is 0 if the "fact" verdict says that the claim's form could
+      not be read *(ours)*. A truthfulness model is trained on whole claims; on a fragment
+      ("1940."), its P(true) can be high.
 
     Raises:
         Unscored: a verdict on a claim failed or is missing.
@@ -198,8 +208,9 @@ def truthfulness(
     response = feedback.response
     answer_claims = claims(feedback, in_answer(response))
     if not answer_claims:
-        return (abstain if is_abstention(response.text, prefill=response.prefill) else 0.0), 0
-    if only_missing:
+        refused = is_abstention(response.text, prefill=response.prefill)
+        return (config.abstain if refused else 0.0), 0
+    if config.truth == "missing":
         answer_claims = [
             claim
             for claim in answer_claims
@@ -207,7 +218,25 @@ def truthfulness(
         ]
     judged = [on_claim(verdicts, claim, "truth", "fact") for claim in answer_claims]
     stood_in = sum(verdict.aspect == "fact" for verdict in judged)
-    return (fmean(map(probability, judged)) if judged else None), stood_in
+    values = [
+        0.0 if config.unreadable == "zero" and is_unreadable(verdicts, claim) else probability(one)
+        for claim, one in zip(answer_claims, judged, strict=True)
+    ]
+    return (fmean(values) if values else None), stood_in
+
+
+def is_unreadable(verdicts: Table, claim: Claim) -> bool:
+    """Return whether the claim's "fact" verdict says that its form could not be read.
+
+    The verdict then has the label "vague" and `{"unparsed": …}` in its evidence. A claim with an
+    unknown name is labelled "wrong", and does not count.
+    """
+    verdict = verdicts.get((f"claim:{claim.id}", "fact"))
+    return (
+        verdict is not None
+        and verdict.label == "vague"
+        and any(UNPARSED in item for item in verdict.evidence)
+    )
 
 
 def overlong(tokens: int, l_max: int, l_cache: int) -> float:
