@@ -286,38 +286,8 @@ def majority(found: dict) -> str:
     )
 
 
-METHODS = (
-    "truthrl",
-    "truthrl_retrieval",
-    "truthrl_reasoning",
-    "truthrl_half",
-    "truthrl_real",
-    "truthrl_gpu",
-    "truthrl_smollm2",
-    "truthrl_smollm2_cold",
-    "truthrl_smollm2_apart",
-    "rlfh_real",
-    "rlfh_real_guarded",
-    "rlfh_smollm2",
-    "knowrl_smollm2",
-    "klcf_smollm2",
-    "forag_smollm2",
-    "rlfh",
-    "rlfh_sweep",
-    "rlfh_conflicting",
-    "rlfh_long",
-    "knowrl",
-    "knowrl_dose",
-    "knowrl_sweep",
-    "forag",
-    "klcf",
-    "klcf_sweep",
-    "klcf_sft",
-    "klcf_table1",
-    "klcf_conflicting",
-    "comparison",
-    "inference",
-)
+# studies whose tables are written here
+TABLED = [study.name for study in scorecard.STUDIES if study.name not in scorecard.OWN_SCRIPTS]
 # part -> (file of its results, function that writes it)
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "truthrl": ("truthrl_tiny", truthrl),
@@ -342,8 +312,8 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "majority_smollm2": ("majority_smollm2", majority),
     "verifier_card": ("../../data/verifier/card", measured_text),
     "outcomes": ("human_labels", outcomes),
-    **{f"{method}_findings": (method, findings) for method in METHODS},
-    **{f"{method}_arms": (method, partial(arms, method)) for method in METHODS},
+    **{f"{study}_findings": (study, findings) for study in TABLED},
+    **{f"{study}_arms": (study, partial(arms, study)) for study in TABLED},
     "truthrl_confidence_findings": ("truthrl_confidence", findings),
     "truthrl_confidence": ("truthrl_confidence", confidence.table),
     "comparison_long_arms": ("comparison", partial(arms, "comparison_long")),
