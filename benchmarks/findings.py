@@ -22,7 +22,8 @@ have the findings, each policy's mean metrics (`seed_means`: of each seed), metr
 rollouts by step (`curves`, with reward hacks), and the held-out quality of a run's reward models
 (`held_out`).
 
-`--jobs` is the number of runs to train at the same time. `--policy` replaces the initial policy of
+`--jobs` is the number of runs to train, and of policies to ask, at the same time; they share
+`--threads` in an evaluation. `--policy` replaces the initial policy of
 the runs, such as the shipped one. `--seeds` and `--arms` select runs. `--split validation` uses
 other people, for choosing settings. `--figures FOLDER` draws RLFH's figures from the first question
 set: 4 to 8 compare the initial policy and the first arm, 9 has a point per arm. `--half` halves the
@@ -34,13 +35,13 @@ its training data. Cold starts, reward models and SFT, which counts epochs, keep
 import argparse
 import hashlib
 import json
+import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +51,20 @@ from workbench.experiments.queue import ROOT, queue_runs, train_queue
 from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods import trained
 from workbench.methods.bench import Bench
-from workbench.methods.held_out import HELD_OUT
-from workbench.methods.truthrl.probing import FILE as PROBE
-from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots import rlfh, write_pages
 from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.generate import generate
-from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
-from workbench.runs.store import ROLLOUTS, Store, iter_feedback
+from workbench.runs.store import Store, iter_feedback
 from workbench.types import WorkbenchError
 from workbench.util.config import settings as settings_of
-from workbench.util.jsonl import iter_rows, write_json
+from workbench.util.jsonl import write_json
 from workbench.util.threads import use_threads
 
 ROOT_FOLDER = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT_FOLDER))
 
-from benchmarks.real.exact import EXACT, exact_steps  # noqa: E402
+from benchmarks.findings_training import curves, took  # noqa: E402
 from benchmarks.reproduce import (  # noqa: E402
     METRICS,
     RESULTS,
@@ -175,10 +172,20 @@ def start_folder(run: Run, root: Path) -> Path:
     return root / "start" / str(policy_hash(run.bench.path(run.identity["policy"])))
 
 
-def answers_by_arm(
-    runs: Sequence[Run], study: Mapping[str, Any], split: str, root: Path
-) -> dict[str, dict[str, list[list[Answered]]]]:
-    """Return arm -> question set -> the answers of each seed.
+@dataclass(frozen=True)
+class Asking:
+    """A policy that is asked the questions of a set, with the arguments of `graded`."""
+
+    arm: str
+    name: str  # question set
+    policy: str
+    asked: Mapping[str, Any]
+    system: str | None
+    folder: Path
+
+
+def askings(runs: Sequence[Run], study: Mapping[str, Any], split: str, root: Path) -> list[Asking]:
+    """Return what each policy is asked, by question set, in the order of the seeds.
 
     The arm `START` is the initial policy of all runs. Passages in the prompts are those of the
     question set (`retrieved`), not of the training. A policy gets the system prompt of its
@@ -189,8 +196,8 @@ def answers_by_arm(
         split: "test", or another split that replaces it in every question set.
         root: folder of the runs.
     """
-    place, stages = runs[0].bench, study.get("stage", {})
-    found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
+    stages = study.get("stage", {})
+    found: list[Asking] = []
     systems = {run.entry.name: run.config.prompts.system for run in runs}
     systems |= {name: systems[of["of"]] for name, of in stages.items()}
     common = set(systems.values())
@@ -204,12 +211,12 @@ def answers_by_arm(
         arms = asked.get("arms")
         asked = {key: value for key, value in asked.items() if key != "arms"}
         asked["split"] = asked["split"] if split == "test" else split
-        found[START][name] = [answers(place, begun, asked, systems[START], start)]
-        for arm, policy, folder in trained:
-            if arms is None or arm in arms:
-                found.setdefault(arm, {}).setdefault(name, []).append(
-                    answers(place, policy, asked, systems[arm], folder)
-                )
+        found.append(Asking(START, name, begun, asked, systems[START], start))
+        found += [
+            Asking(arm, name, policy, asked, systems[arm], folder)
+            for arm, policy, folder in trained
+            if arms is None or arm in arms
+        ]
         for arm, baseline in study.get("inference", {}).items():
             if name in baseline["asked"]:
                 [way] = [way for way in WAYS if way in baseline]
@@ -217,13 +224,44 @@ def answers_by_arm(
                 of = baseline.get("of", START)
                 answering = [(policy, folder) for one, policy, folder in trained if one == of]
                 answering = [(begun, start)] if of == START else answering
-                if answering:  # else the arm is not run
-                    found.setdefault(arm, {})[name] = [
-                        answers(place, policy, changed, systems[of], folder)
-                        for policy, folder in answering
-                    ]
-        print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
+                found += [
+                    Asking(arm, name, policy, changed, systems[of], folder)
+                    for policy, folder in answering
+                ]
     return found
+
+
+def answers_by_arm(
+    place: Bench, asked: Sequence[Asking]
+) -> dict[str, dict[str, list[list[Answered]]]]:
+    """Return arm -> question set -> the answers of each seed."""
+    found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
+    for one in asked:
+        rows = answers(place, one.policy, one.asked, one.system, one.folder)
+        found.setdefault(one.arm, {}).setdefault(one.name, []).append(rows)
+    for name, sets in found[START].items():
+        print(f"asked {name}: {len(sets[0])} questions of each policy", flush=True)
+    return found
+
+
+def ask_in_parallel(place: Bench, asked: Sequence[Asking], jobs: int, part: int) -> None:
+    """Generate the answers of every `jobs`-th policy.
+
+    The first process (`part` 0) starts the others, with its own command line and --part, and waits
+    for them. Answers that another process fails to generate are generated later.
+    """
+    others = [
+        subprocess.Popen([sys.executable, *sys.argv, "--part", str(number)])
+        for number in range(1, jobs)
+        if part == 0
+    ]
+    policies = list(dict.fromkeys(one.folder for one in asked))
+    own = set(policies[part::jobs])
+    for one in asked:
+        if one.folder in own:
+            graded(place, one.policy, one.asked, one.system, one.folder)
+    for other in others:
+        other.wait()
 
 
 def means(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]) -> dict[str, Any]:
@@ -286,59 +324,6 @@ def _means(seeds: Sequence[Sequence[Answered]], tier: str) -> dict[str, float]:
     }
 
 
-CURVES = (
-    "reward",
-    "accuracy",
-    "abstention",
-    "hallucination",
-    "claims_correct",
-    "claims_wrong",
-    "length",
-    "kl",
-    "entropy",
-)
-
-
-def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
-    """Return metrics of each arm's rollouts by step.
-
-    The values of `CURVES`, `SHARES` and, on the bench `small`, `EXACT` are means over seeds, or
-    None. The arm's own judge labelled claims and rewards.
-    """
-    return {
-        arm: _curve(
-            [run.folder for run in runs if run.entry.name == arm], runs[0].entry.bench == "small"
-        )
-        for arm in dict.fromkeys(run.entry.name for run in runs)
-    }
-
-
-def _curve(folders: Sequence[Path], real: bool = False) -> dict[str, list[float | None]]:
-    # training on stored rows has no rollouts
-    paid = [folder for folder in folders if (folder / ROLLOUTS).exists()]
-    tables = [(metrics_rows(folder), CURVES) for folder in folders] + [
-        (hacks(folder), tuple(SHARES)) for folder in paid
-    ]
-    tables += [(exact_steps(folder), EXACT) for folder in paid if real]
-    found: dict[str, dict[int, list[float]]] = {name: {} for name in (*CURVES, *SHARES, *EXACT)}
-    for rows, names in tables:
-        for row, name in product(rows, names):
-            found[name].setdefault(row["step"], []).extend(
-                [row[name]] if row.get(name) is not None else []
-            )
-    steps = sorted({step for values in found.values() for step in values})
-    series = {
-        name: [_mean(values.get(step, [])) for step in steps]
-        for name, values in found.items()
-        if any(values.values())
-    }
-    return {"step": steps, **series}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 4) if values else None
-
-
 def draw(
     found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]], arm: str, folder: Path
 ) -> list[str]:
@@ -372,6 +357,7 @@ def main() -> None:
     parser.add_argument("--arms", nargs="+")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--part", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=ROOT)
     parser.add_argument("--results", type=Path)
     parser.add_argument("--figures", type=Path)
@@ -403,12 +389,19 @@ def main() -> None:
     }
     if len({tuple(own) for own in seeds.values()}) != 1:
         raise SystemExit(f"contrasts pair runs by seed, and the arms have different ones: {seeds}")
+    place, study = runs[0].bench, tomllib.loads(file.read_text())
+    asked = askings(runs, study, given.split, given.out)
+    threads = max(1, given.threads // given.jobs)
+    if given.part:
+        with use_threads(threads):
+            ask_in_parallel(place, asked, given.jobs, given.part)
+        return
     ended = train_queue(runs, given.out, given.jobs)
     if ended["failed"] or ended["status"] != "done":
         raise SystemExit("not all runs are done: the same command goes on")
-    with use_threads(given.threads):
-        study = tomllib.loads(file.read_text())
-        found = answers_by_arm(runs, study, given.split, given.out)
+    with use_threads(threads):
+        ask_in_parallel(place, asked, given.jobs, 0)
+        found = answers_by_arm(place, asked)
     checked = check(findings, found)
     show(checked)
     if given.figures:
@@ -418,12 +411,12 @@ def main() -> None:
             "date": date.today().isoformat(),
             "split": given.split,
             **({"half": True} if given.half else {}),
-            "threads": given.threads,
+            "threads": threads,
             "versions": (runs[0].summary or {}).get("versions") or versions(),
         }
         hashes = {key: runs[0].identity[key] for key in ("world_hash", "policy_hash")}
         listed = [
-            {"arm": run.entry.name, "seed": run.entry.seed, "hash": run.hash, **_took(run)}
+            {"arm": run.entry.name, "seed": run.entry.seed, "hash": run.hash, **took(run)}
             for run in runs
         ]
         write_json(
@@ -439,32 +432,6 @@ def main() -> None:
                 "runs": listed,
             },
         )
-
-
-def _took(run: Run) -> dict[str, Any]:
-    models = {
-        file.parent.name: json.loads(file.read_text())
-        for file in sorted((run.folder / "stages").glob(f"*/{HELD_OUT}"))
-    }
-    kept = {"held_out": models} if models else {}
-    took = {"seconds": (run.summary or {}).get("seconds"), **sampled(run.folder)}
-    return {**took, "set": list(run.entry.settings), **kept}
-
-
-def sampled(folder: Path) -> dict[str, int]:
-    """Return the number of responses that a run's training needed, and of their tokens.
-
-    Stages count, also those that were copied from another run. A probe's responses count, but not
-    their tokens, which are not stored.
-    """
-    places = [folder, *(folder / "stages").glob("*")]
-    files = [place / at for place in places for at in (ROLLOUTS, f"samples/{ROLLOUTS}")]
-    lengths = [
-        len(row["tokens"]["ids"]) for file in files if file.exists() for row in iter_rows(file)
-    ]
-    probes = [place / PROBE for place in places if (place / PROBE).exists()]
-    probed = sum(row["samples"] for file in probes for row in iter_rows(file))
-    return {"responses": len(lengths) + probed, "tokens": sum(lengths)}
 
 
 if __name__ == "__main__":

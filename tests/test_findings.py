@@ -1,5 +1,6 @@
 """Arms of the findings study that need no training."""
 
+import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -10,15 +11,17 @@ import pytest
 
 from benchmarks import findings
 from benchmarks.findings import (  # type: ignore[attr-defined]  # a folder has this name
-    answers_by_arm,
+    Asking,
+    ask_in_parallel,
+    askings,
     differences,
     graded,
     halved,
     means,
-    sampled,
     seed_means,
 )
 from benchmarks.findings_tables import differences as differences_table
+from benchmarks.findings_training import sampled
 from benchmarks.reproduce import Answered
 from tests.helpers.errors import raises_error
 from workbench.experiments.inference import best_of_n, cove, verifier_grade
@@ -106,16 +109,8 @@ def test_each_arm_without_training_has_one_way(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The stored answers of `majority` depend on these settings, so they must not change."""
-    sets: list[tuple[str, JsonMapping]] = []
-
-    def answers(place: Any, policy: str, asked: JsonMapping, *_: Any) -> list[Any]:
-        sets.append((policy, asked))
-        return []
-
-    monkeypatch.setattr(findings, "answers", answers)
     monkeypatch.setattr(findings, "start_folder", lambda run, root: root)
     run = SimpleNamespace(
-        bench=None,
         entry=SimpleNamespace(name="a"),
         config=SimpleNamespace(prompts=SimpleNamespace(system=None)),
         identity={"policy": "sft"},
@@ -129,19 +124,39 @@ def test_each_arm_without_training_has_one_way(
     }
     inference = {arm: {**way, "asked": ["test"]} for arm, way in ways.items()}
     study = {"asked": {"test": {"split": "test"}}, "inference": inference}
-    found = answers_by_arm([run], study, "test", tmp_path)
-    plain = {"split": "test"}
-    assert sets == [
-        ("sft", plain),
-        (str(tmp_path), plain),
-        ("sft", {**plain, "majority": 16}),
-        (str(tmp_path), {**plain, "best_of": 4}),
-        ("sft", {**plain, "cove": True}),
+    plain, trained = {"split": "test"}, str(tmp_path)
+    assert [
+        (one.arm, one.policy, one.asked) for one in askings([run], study, "test", tmp_path)
+    ] == [
+        ("start", "sft", plain),
+        ("a", trained, plain),
+        ("majority", "sft", {**plain, "majority": 16}),
+        ("best_a", trained, {**plain, "best_of": 4}),
+        ("cove", "sft", {**plain, "cove": True}),
     ]
-    assert list(found) == ["start", "a", "majority", "best_a", "cove"]
     inference["cove"] = {"cove": True, "majority": 16, "asked": ["test"]}
     with pytest.raises(ValueError, match="too many values"):
-        answers_by_arm([run], study, "test", tmp_path)
+        askings([run], study, "test", tmp_path)
+
+
+def test_processes_share_the_policies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each of five policies is asked by one of three processes; the first starts the others."""
+    asked = [
+        Asking(arm, name, arm, {}, None, tmp_path / arm)
+        for name in ("test", "l2")
+        for arm in "abcde"
+    ]
+    done: list[str] = []
+    monkeypatch.setattr(findings, "graded", lambda _, policy, *__: done.append(policy))
+    write = "import sys; open(sys.argv[1] + '/part' + sys.argv[-1], 'w')"
+    monkeypatch.setattr(sys, "argv", ["-c", write, str(tmp_path)])
+    by = {}
+    for part in range(3):
+        ask_in_parallel(None, asked, 3, part)
+        by[part] = sorted(done)
+        done.clear()
+    assert by == {0: [*"aadd"], 1: [*"bbee"], 2: [*"cc"]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part1", "part2"]
 
 
 def test_half_of_a_study_halves_steps_and_drawn_questions(tmp_path: Path) -> None:
