@@ -31,6 +31,10 @@ from rich.table import Table
 from workbench.types import WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.reproduce import compared, measured  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results"
 FINDINGS = ROOT / "benchmarks" / "findings"
 RUNS = Path("runs") / "scorecard"
@@ -110,7 +114,8 @@ STUDIES = (
 def scorecard(results: Path = RESULTS, only: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return all findings: `{study, paper, id, source, statement, contrasts, seeds, result, date}`.
 
-    A contrast is `{metric, of, minus, times, least, effect, low, high, asked, tier, result}`.
+    A contrast is `{metric, of, minus, times, least, effect, low, high, n, asked, over, tier,
+    result}`.
     Studies without results give their statements with the result "not run".
 
     Args:
@@ -145,7 +150,8 @@ def _statements(study: Study) -> list[dict[str, Any]]:
 def _row(study: Study, finding: Mapping[str, Any], date: str | None) -> dict[str, Any]:
     contrasts = [
         {
-            **{key: one.get(key) for key in ("metric", "of", "asked", "tier", "low", "high")},
+            **{key: one.get(key) for key in ("metric", "of", "tier", "over", "low", "high", "n")},
+            "asked": one.get("asked", "test"),
             "minus": one.get("minus", "start"),
             "least": one.get("least", 0.0),
             "times": one.get("times", 1.0),
@@ -180,17 +186,12 @@ def deciding(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def cells(row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a finding: name, result, statement, contrast, effect, seeds."""
     one = deciding(row)
-    tier = f" ({one['tier']})" if one["tier"] else ""
-    minus = one["minus"] if one["times"] == 1 else f"{one['times']:g} × {one['minus']}"
-    effect = "–"
-    if one["effect"] is not None:
-        effect = f"{one['effect']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
     return [
         f"{row['study']} {row['id']}",
         row["result"],
         f"{row['statement']} ({row['source']})",
-        f"{one['metric']}{tier}: {one['of']} − {minus}, at least {one['least']:g}",
-        effect,
+        compared(one),
+        measured({**one, "value": one["effect"]}),
         str(row["seeds"] or "–"),
     ]
 

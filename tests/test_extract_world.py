@@ -141,4 +141,17 @@ def test_a_bare_answer_is_a_claim_if_it_is_a_value() -> None:
     assert [claim.sentence for claim in found.claims] == [0, 1] and len(found.sentences) == 2
     assert extract(f"{YEAR}, {YEAR}.", year).claims == ()
     yes = replace(asked, kind="yes_no", answers=("yes",))
-    assert extract("yes.", yes).claims == () and extract("xyzzy.", asked).claims == ()
+    assert extract("yes.", yes).claims == ()
+
+
+@pytest.mark.parametrize("end", ["", " and he likes jazz", ", I believe"])
+def test_an_answer_that_cannot_be_read_is_a_claim(end: str) -> None:
+    """A wrong answer cannot avoid its reward by an unknown form."""
+    asked = Question(
+        "q", f"Where was {PERSON} born?", (CITY,), PERSON, meta={"fact_ids": (FACTS["born_in"].id,)}
+    )
+    for text in ("xyzzy", f"{PERSON} was born at the city of {CITY}{end}"):
+        found = extract(f"{text}.", asked)
+        assert [claim.text for claim in found.claims] == [f"{text}."]
+        [verdict] = found.verdicts
+        assert verdict.p == 0.0 and verdict.informativeness == 1

@@ -34,8 +34,8 @@ def world(world: World) -> Extract:
 
     * Each stated fact becomes one claim, written as an English sentence.
     * A value that answers the question becomes a claim: "Vetra." → "Ana Bo was born in Vetra."
-    * Questions, refusals, statements that the question is invalid, praise of the answer and other
-      short answers ("yes") yield no claims.
+    * Questions, refusals, statements that the question is invalid, praise of the answer, and the
+      final answers to comparisons, lists and yes/no questions yield no claims.
     * Citations ("[2]") are ignored.
 
     A sentence that cannot be parsed becomes a claim in its own words *(ours)*. The extractor also
@@ -170,7 +170,8 @@ def _as_answer(
         final: the final answer without punctuation.
 
     Returns:
-        None if the sentence is not the final answer; "" if the final answer states no fact.
+        None if the sentence is not the final answer, or is no value of the fact's relation; "" if
+        the question asks for something else than a fact's value ("yes").
     """
     bare = sentence.strip(_AROUND)
     if not question.answers or bare != final:
@@ -180,4 +181,4 @@ def _as_answer(
         return ""
     relation = schema.RELATIONS[fact.relation]
     value = parser.value(relation.object, bare)
-    return "" if value is None else relation.states["en"][0].format(s=fact.subject, o=value)
+    return None if value is None else relation.states["en"][0].format(s=fact.subject, o=value)
