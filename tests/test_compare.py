@@ -67,6 +67,14 @@ def test_seeds_share_one_row_named_by_the_settings_that_differ(tmp_path: Path) -
         (other / "summary.json").read_text().replace('"truthrl"', '"rlfh"')
     )
     assert compare(tmp_path / "t1", other)["differences"] == {}
+    # the settings of a trainer that is not used do not count
+    for trainer, differences in (("ppo", {}), ("grpo", {"grpo.clip": {"rlfh": 1, "truthrl": 2}})):
+        mine = write_run(tmp_path / "one", "cccc", grpo={"clip": 2})
+        theirs = write_run(tmp_path / "two", "cccc", trainer=trainer, grpo={"clip": 1})
+        (theirs / "summary.json").write_text(
+            (theirs / "summary.json").read_text().replace('"truthrl"', '"rlfh"')
+        )
+        assert compare(mine, theirs)["differences"] == differences
     again = compare(tmp_path / "t1", tmp_path / "b2", tmp_path / "t1", against=f"{tmp_path}/b2")
     assert len(again["rows"]) == 2 and again["against"] == "truthrl reward=binary"
     assert next(iter(again["paired"].values()))["accuracy"]["diff"] == 0
@@ -138,6 +146,14 @@ def test_incomparable_runs_are_refused(
     sweep(tmp_path)
     with raises_error(message):
         compare(*(tmp_path / run for run in runs), against=against)
+
+
+def test_equal_runs_are_not_two_seeds(tmp_path: Path) -> None:
+    first, again = (write_run(tmp_path / name, "cccc") for name in "ab")
+    with raises_error("a' and '.*b' have the same settings and seed"):
+        compare(first, again)
+    with raises_error("'.*a' is in the only row: name a run"):
+        compare(first, against=str(first))
 
 
 def test_runs_that_differ_in_their_retrieved_passages_say_so(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ class Evaluated:
 
 
 Group = Sequence[Evaluated]
+TRAINERS = ("grpo", "ppo", "dpo")  # a method's settings of each; its setting `trainer` names one
 
 
 def compare(
@@ -85,13 +86,16 @@ def compare(
           the interval is below 0. A row that cannot be compared has `{"reason": text}`.
 
     Raises:
-        WorkbenchError: a run is not finished, a file is not feedback, or `against` is not a row.
+        WorkbenchError: a run is not finished, a file is not feedback, two runs have the same
+            settings and seed, or `against` is not a row, or the only one.
     """
     options = Settings(seed=seed, resamples=resamples)
     paths = dict.fromkeys(path for run in runs for path in _finished(Path(run)))
     inside = [one for run in runs if Path(run) not in paths for one in _runs_in(Path(run))]
     unfinished = [str(path) for path in inside if path not in paths]
     named = _named([_read(path, options) for path in paths])
+    for group in named.values():
+        _check_seeds(group)
     trained = {name: group[0] for name, group in named.items() if group[0].method}
     short = _short(named)
     rows = {str(one.path): name for name, group in named.items() for one in group}
@@ -100,6 +104,8 @@ def compare(
     if base is None and against is not None:
         listed = ", ".join(f"'{name}'" for name in short.values())
         raise WorkbenchError(f"no row '{against}': choose one of {listed}, or the path of a run")
+    if base is not None and len(named) == 1:
+        raise WorkbenchError(f"'{against}' is in the only row: name a run to compare with it")
     result: JsonObject = {
         "rows": [
             {
@@ -124,6 +130,17 @@ def compare(
             if name != base
         }
     return result
+
+
+def _check_seeds(group: Group) -> None:
+    """Raise `WorkbenchError` if two runs of a row have the same seed."""
+    found: dict[int, Path] = {}
+    for one in group:
+        first = found.setdefault(one.seed, one.path)
+        if one.method and first != one.path:
+            raise WorkbenchError(
+                f"'{first}' and '{one.path}' have the same settings and seed: leave one of them out"
+            )
 
 
 def _finished(path: Path) -> list[Path]:
@@ -243,17 +260,22 @@ def _differences(trained: Mapping[str, Evaluated]) -> JsonObject:
     """Return the settings in which rows differ: `{setting: {row: value}}`.
 
     Methods have different settings, so a setting counts if rows of one method differ in it, or if
-    all rows have it.
+    all rows use it. The settings of another trainer than the run's are not used.
     """
     groups = group_by(trained.values(), lambda one: one.method)
     within = {key for own in groups.values() for key in differing([one.settings for one in own])}
     settings = {name: one.settings for name, one in trained.items()}
     keys = differing(list(settings.values()))
     return {
-        key: {name: own[key] for name, own in settings.items() if key in own}
+        key: {name: own[key] for name, own in settings.items() if _uses(own, key)}
         for key in keys
-        if key in within or all(key in own for own in settings.values())
+        if key in within or all(_uses(own, key) for own in settings.values())
     }
+
+
+def _uses(settings: JsonMapping, key: str) -> bool:
+    trainer, part = settings.get("trainer"), key.split(".")[0]
+    return key in settings and (trainer is None or part not in TRAINERS or part == trainer)
 
 
 def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
