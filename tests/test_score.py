@@ -180,6 +180,19 @@ def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -
     assert {(row["stage"], row["kind"]) for row in named} == {("verify", "unparsed")}
 
 
+def test_answers_without_required_tags_are_counted(tmp_path: Path, cli: Cli) -> None:
+    """Of three answers, one has tags; without tags, KLCF's other terms do not count."""
+    rows = world_rows(3)
+    rows[0]["response"] = f"<think>I recall this.</think><answer>{rows[0]['response']}</answer>"
+    source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
+    command = f"score --in {source} --out {out} --judge world --method klcf --set klcf.w_check=0"
+    code, _, said = cli(command)
+    assert code == 0 and "klcf: 2 of the answers lack the think and answer tags; --set" in said
+    assert printed(cli(command, "--json"), 0)["untagged"] == {"klcf": 2}
+    plain = f"{command} --set klcf.form=false --overwrite"
+    assert printed(cli(plain, "--json"), 0)["untagged"] == {}
+
+
 def test_unscored_rows_are_scored_again(tmp_path: Path) -> None:
     rows = world_rows(3)
     rows[2]["response"] = "Napoleon was an emperor."

@@ -263,6 +263,9 @@ def _explain(summary: JsonMapping, max_failed: float) -> None:
         if count := unjudged.get(reason):
             hint = "; name another judge with --judge URL" if reason in by_local[:3] else ""
             complain(f"{REASONS[reason]}: {count} of the claims, which are labelled vague{hint}")
+    for method, count in summary.get("untagged", {}).items():
+        hint = "; --set klcf.form=false rewards answers without tags" if method == "klcf" else ""
+        complain(f"{method}: {count} of the answers lack the think and answer tags{hint}")
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
         complain(f"unscored, inputs missing: {summary['unscored']} of {summary['rows']} rows{why}")

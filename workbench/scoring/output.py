@@ -81,6 +81,7 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter)  # rows, by what their input lacks
     sums: Counter[str] = field(default_factory=Counter)  # of rewards, by method
     why: dict[str, Counter[str]] = field(default_factory=dict)  # method -> reason -> unscored rows
+    untagged: Counter[str] = field(default_factory=Counter)  # rows without required tags, by method
     unparsed: int = 0  # claims that the judge cannot read
     unjudged: Counter[str] = field(default_factory=Counter)  # claims without evidence, by reason
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
@@ -122,6 +123,7 @@ class Tally:
                 self.why.setdefault(name, Counter())[reason] += 1
             else:
                 self.sums[name] += value
+                self.untagged[name] += reward["parts"].get("format", 0) < 0
         if judged:
             self.cost.update(row["cost"])
 
@@ -166,6 +168,7 @@ class Tally:
             "outcomes": dict(self.outcomes),
             "outcomes_judged": round(100 * self.judged / outcomes, 1) if outcomes else None,
             "failures": dict(self.failures),
+            "untagged": {name: count for name, count in self.untagged.items() if count},
             "reasons": self.reasons,
             "failed_rows": self.failed_rows,
             "rewards": rewards,

@@ -53,7 +53,10 @@ def without_comparison(response: Response, require_box: bool | None) -> Verdict 
     """
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
-        message = f"question '{question.id}' (response '{response.id}') has no gold answers"
+        message = (
+            f"question '{question.id}' (response '{response.id}') has no gold answers: add them to"
+            " its row as `answers`"
+        )
         return replace(verdict, error=Failure("verify", "no_gold", message))
     answer = committed_answer(response, require_box)
     if answer is None or retracted(response.text, answer):
