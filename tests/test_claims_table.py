@@ -23,7 +23,10 @@ def feedback(text: str = "=1+1 is in Paris.") -> Feedback:
         "claim:0", "fact", "correct", 0.9, 3, evidence=({"passage": "p", "span": [0, 15]},)
     )
     events = (Event("truth", 2.0, 17, 0), Event("length", -0.5, None))
-    rewards = {"rlfh": Reward(1.5, {}, events, (0.0, 0.0, 1.5))}
+    rewards = {
+        "rlfh": Reward(1.5, {}, events, (0.0, 0.0, 1.5)),
+        "truthrl": Reward(1.0, {}, (Event("outcome", 1.0),)),
+    }
     return Feedback(response, ((0, 17),), (claim,), (fact,), rewards)
 
 
@@ -44,7 +47,9 @@ def test_a_row_has_the_claim_its_verdict_evidence_rewards_and_tokens(
     wanted = {"id": "r-1", "question_id": "q", "claim": 0, "start": 5, "end": 17, "p": 0.9}
     wanted |= {"label": "correct", "evidence": "It is in Paris.", "reward_rlfh": 2.0}
     wanted |= {"first_token": 1, "tokens": 2, "section": "a\ufffd"}
+    wanted |= {"response_rlfh": 1.5, "response_truthrl": 1.0}
     assert {key: row[key] for key in wanted} == wanted
+    assert pd.isna(row["reward_truthrl"])  # it rewards no claims
 
 
 @pytest.mark.parametrize("start", [*"=+-@＝＠", "\t=", "x\n=", "x\r=", "x\t@"])

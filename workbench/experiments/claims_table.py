@@ -62,7 +62,9 @@ def claims_table(path: Path | str) -> "DataFrame":
     """Return a pandas table of the claims of graded responses, one row per claim.
 
     A row has the question, the claim's text and position, and its verdict with evidence. The column
-    `reward_METHOD`, such as `reward_rlfh`, is the part of the reward that the claim earned.
+    `reward_METHOD`, such as `reward_rlfh`, is the part of the reward that the claim earned. It is
+    empty if the method rewards sentences or whole responses, not claims. The column
+    `response_METHOD` is the reward of the whole response.
 
     Args:
         path: feedback file (graded responses as JSON lines), or run folder for its rollouts.
@@ -120,12 +122,14 @@ def _claims(
         }
 
 
-def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, float]]:
-    """Yield (column, reward that the claim earned) for each method whose reward is not None."""
+def _rewards(rewards: JsonMapping, claim: int | None) -> Iterator[tuple[str, float | None]]:
+    """Yield (column, reward of the claim or of its response), for each method with a reward."""
     for method, reward in rewards.items():
         if reward["value"] is not None:
-            own = [event["value"] for event in reward["events"] if event["claim"] == claim]
-            yield f"reward_{method}", sum(own)
+            of_claims = [event for event in reward["events"] if event["claim"] is not None]
+            own = [event["value"] for event in of_claims if event["claim"] == claim]
+            yield f"reward_{method}", sum(own) if of_claims else None
+            yield f"response_{method}", reward["value"]
 
 
 def _evidence(fact: JsonMapping, passages: JsonMapping) -> Iterator[str]:
