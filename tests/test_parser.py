@@ -87,6 +87,18 @@ def test_five_labels():
     }
 
 
+def test_a_year_needs_no_words_before_it():
+    year = FACTS["birth_year"].object
+    other = str(int(year) + 1)
+    labels = [
+        (f"{PERSON} was born in {year}.", "correct"),
+        (f"{PERSON} was probably born in {other}.", "hedged_wrong"),
+        (f"{PERSON} was born in {FACTS['born_in'].object}.", "correct"),
+    ]
+    verdicts = ORACLE.judge([claim for claim, _ in labels])
+    assert [verdict.label for verdict in verdicts] == [label for _, label in labels]
+
+
 def test_outlines_headings_and_layout_neither_add_nor_hide_claims():
     job, city = FACTS["profession"].object, FACTS["born_in"].object
     text = (

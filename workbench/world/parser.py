@@ -252,10 +252,11 @@ def _compile(template: schema.Template) -> _Form:
     pattern = re.escape(text).replace(r"\{", "{").replace(r"\}", "}")
     for slot in ("s", "o", "o2"):
         pattern = pattern.replace(f"{{{slot}}}", f"(?P<{slot}>.{{1,{_LONGEST}}}?)")
-    # articles are optional
+    # articles are optional, and so is "the year"
+    pattern = re.sub(r"\bthe\\ year\\ (?=\(\?P<o)", r"(?:the\\ year\\ )?", pattern)
     pattern = re.sub(r"\b(the|a|an|lo|un)\\ ", r"(?:\1\\ )?", pattern)
     pattern = re.sub(r"^(The|Lo)\\ ", r"(?:\1\\ )?", pattern)
     # a substring test with the longest literal rejects most templates faster than their pattern
     anchor = max((re.sub(r"\b(the|a|an|lo|un) $", "", piece) for piece in literals), key=len)
-    anchor = re.sub(r"^(the|lo) ", "", anchor)
+    anchor = re.sub(r"\bthe year $", "", re.sub(r"^(the|lo) ", "", anchor))
     return template, re.compile(pattern, re.IGNORECASE), anchor.strip()
