@@ -110,14 +110,22 @@ def test_runs_without_stored_answers_are_averaged_and_not_paired(tmp_path: Path)
 
 def test_feedback_files_of_any_name_are_compared(tmp_path: Path, cli: Cli) -> None:
     files = [tmp_path / "a" / ROLLOUTS, tmp_path / "r.jsonl"]
-    for file, outcomes in zip(files, ("ccci", "ciii"), strict=True):
+    for file, outcomes in zip(files, ("cccci", "cciii"), strict=True):
         append_feedback(file, answers(outcomes))
     command = ("compare", files[0].parent, files[1], "--against", files[1])
     [cells] = printed(cli(*command, "--json"))["paired"].values()
-    assert (cells["accuracy"]["diff"], cells["accuracy"]["n"]) == (0.5, 4)
+    assert (cells["accuracy"]["diff"], cells["accuracy"]["n"]) == (0.4, 5)
     code, out, err = cli(*command)
-    assert (code, err) == (0, "") and "75.0 [" in out and "50.0 [" in out and "0.75" not in out
+    assert (code, err) == (0, "") and "80.0 [" in out and "40.0 [" in out and "0.8" not in out
     assert out.splitlines()[3].startswith("a   ") and f"r.jsonl   {files[1]}" in out
+
+
+def test_an_interval_needs_five_questions(tmp_path: Path, cli: Cli) -> None:
+    for name, outcomes in (("four", "ccci"), ("five", "cccci")):
+        append_feedback(tmp_path / name / ROLLOUTS, answers(outcomes))
+    _, few, _ = cli("compare", tmp_path / "four")
+    _, enough, _ = cli("compare", tmp_path / "five")
+    assert "75.0" in few and "75.0 [" not in few and "80.0 [" in enough
 
 
 def test_printed_names_have_the_settings_that_distinguish_rows() -> None:

@@ -64,7 +64,7 @@ def train(
     bench: Bench = "tiny",
     seed: Seed = 0,
     steps: Annotated[
-        int | None, Option(min=1, help="Number of training steps; default: the method's.")
+        int | None, Option(min=1, help="Steps of the last stage; default: the method's.")
     ] = None,
     threads: Annotated[
         int | None,
