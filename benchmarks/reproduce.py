@@ -268,7 +268,7 @@ def measured(cell: Mapping[str, Any]) -> str:
     """Return the value with its interval; a dash, or the reason, if there is none."""
     if cell.get("value") is None:
         return "–"
-    if cell["n"] < FEWEST:
+    if (cell.get("n") or FEWEST) < FEWEST:
         return f"too few questions ({cell['n']})"
     return f"{cell['value']:+.3f} [{cell['low']:+.3f}, {cell['high']:+.3f}]"
 

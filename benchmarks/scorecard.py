@@ -268,7 +268,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def run(rows: Sequence[Mapping[str, Any]], policy: str | None, quick: bool) -> Path:
+def run(rows: Sequence[Mapping[str, Any]], policy: str | None, quick: bool, jobs: int = 1) -> Path:
     """Train and measure the studies of these findings; return the folder of the results.
 
     Raises:
@@ -285,7 +285,7 @@ def run(rows: Sequence[Mapping[str, Any]], policy: str | None, quick: bool) -> P
         command += ["--out", str(out / "runs"), "--results", str(out / f"{name}.json")]
         if own is None:
             command += [name, *(["--seeds", "1", "--half"] if quick else [])]
-            command += ["--policy", policy] if policy else []
+            command += ["--jobs", str(jobs), *(["--policy", policy] if policy else [])]
         if subprocess.run(command, stdout=sys.stderr).returncode:
             raise WorkbenchError(f"the study {name} is not done: the same command goes on")
     return out
@@ -296,6 +296,7 @@ def show(
     again: bool = False,
     policy: str | None = None,
     quick: bool = False,
+    jobs: int = 1,
     as_json: bool = False,
 ) -> None:
     """Print the scorecard; with `again`, run its studies first.
@@ -315,7 +316,7 @@ def show(
             raise WorkbenchError(f"no finding {one}: name one such as R1, or a study: {names}")
     if again:
         asked = {(row["file"], row["id"]) for row in rows}
-        folder = run(rows, policy, quick)
+        folder = run(rows, policy, quick, jobs)
         rows = [row for row in scorecard(folder) if (row["file"], row["id"]) in asked]
     if as_json:
         print(json.dumps({"findings": rows}, indent=1, ensure_ascii=False))

@@ -14,7 +14,7 @@ def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> N
     assert scorecard.cells(row)[1:] == [
         "fails",
         "It rises. (table 1)",
-        "f1: a − 0.5 × b, at least 0.1",
+        "f1 on test: a − 0.5 × b, at least 0.1",
         "+0.010 [-0.020, +0.040]",
         "3",
     ]

@@ -25,6 +25,9 @@ def scorecard_command(
     policy: Annotated[
         str | None, Option(help="With --run and --only: initial policy of these studies.")
     ] = None,
+    jobs: Annotated[
+        int, Option(min=1, help="With --run: runs to train and policies to ask at the same time.")
+    ] = 1,
     as_json: Json = False,
 ) -> int:
     """Show which findings of the papers hold here, or measure them again.
@@ -36,5 +39,5 @@ def scorecard_command(
         raise WorkbenchError(
             "the findings are not part of the package: clone the project and run this command there"
         )
-    runpy.run_path(str(SCRIPT))["show"](only or (), run, policy, quick, as_json)
+    runpy.run_path(str(SCRIPT))["show"](only or (), run, policy, quick, jobs, as_json)
     return 0
