@@ -240,19 +240,22 @@ def flattened(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, obje
             yield f"{prefix}{name}", value
 
 
-def check_values(config: DataclassInstance) -> None:
+def check_values(config: DataclassInstance, prefix: str = "") -> None:
     """Check the values of a config and of its nested configs.
+
+    Args:
+        prefix: the name of the config with a dot, such as "grpo.", for messages.
 
     Raises:
         WorkbenchError: a value is not one of the choices of its field, or a number is not finite or
             outside its bounds. The absolute value of a number other than 0 must also lie between
             1e-12 and 1e9.
     """
-    for part in parts(config).values():
-        check_values(part)
+    for part, inner in parts(config).items():
+        check_values(inner, f"{prefix}{part}.")
     kinds = _types(type(config))
     for spec in fields(config):
-        name, kind, value = spec.name, kinds[spec.name], getattr(config, spec.name)
+        kind, value, name = kinds[spec.name], getattr(config, spec.name), f"{prefix}{spec.name}"
         options = typing.get_args(kind)
         if value is None and type(None) in options:
             continue
