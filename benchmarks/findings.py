@@ -248,7 +248,8 @@ def ask_in_parallel(place: Bench, asked: Sequence[Asking], jobs: int, part: int)
     """Generate the answers of every `jobs`-th policy.
 
     The first process (`part` 0) starts the others, with its own command line and --part, and waits
-    for them. Answers that another process fails to generate are generated later.
+    for them. Answers that another process fails to generate are generated later. If the first
+    process ends early, it ends the others.
     """
     others = [
         subprocess.Popen([sys.executable, *sys.argv, "--part", str(number)])
@@ -257,11 +258,16 @@ def ask_in_parallel(place: Bench, asked: Sequence[Asking], jobs: int, part: int)
     ]
     policies = list(dict.fromkeys(one.folder for one in asked))
     own = set(policies[part::jobs])
-    for one in asked:
-        if one.folder in own:
-            graded(place, one.policy, one.asked, one.system, one.folder)
-    for other in others:
-        other.wait()
+    try:
+        for one in asked:
+            if one.folder in own:
+                graded(place, one.policy, one.asked, one.system, one.folder)
+        codes = [other.wait() for other in others]
+    finally:
+        for other in others:
+            other.terminate()
+    if any(codes):
+        print(f"processes ended with the codes {codes}: their answers are generated now")
 
 
 def means(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]) -> dict[str, Any]:
@@ -364,6 +370,8 @@ def main() -> None:
     parser.add_argument("--half", action="store_true")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
+    if given.jobs < 1:
+        parser.error("--jobs must be at least 1")
     if given.quick and given.results:
         parser.error("runs of two steps show nothing: leave out --quick or --results")
     file = FILES / f"{given.method}.toml"

@@ -75,6 +75,9 @@ def test_seeds_share_one_row_named_by_the_settings_that_differ(tmp_path: Path) -
             (theirs / "summary.json").read_text().replace('"truthrl"', '"rlfh"')
         )
         assert compare(mine, theirs)["differences"] == differences
+    other_clip = write_run(tmp_path / "three", "cccc", trainer="ppo", grpo={"clip": 3})
+    unused = write_run(tmp_path / "four", "cccc", trainer="ppo", grpo={"clip": 1})
+    assert compare(other_clip, unused)["differences"] == {}
     again = compare(tmp_path / "t1", tmp_path / "b2", tmp_path / "t1", against=f"{tmp_path}/b2")
     assert len(again["rows"]) == 2 and again["against"] == "truthrl reward=binary"
     assert next(iter(again["paired"].values()))["accuracy"]["diff"] == 0
@@ -160,6 +163,8 @@ def test_equal_runs_are_not_two_seeds(tmp_path: Path) -> None:
     first, again = (write_run(tmp_path / name, "cccc") for name in "ab")
     with raises_error("a' and '.*b' have the same settings and seed"):
         compare(first, again)
+    (tmp_path / "link").symlink_to(first)
+    assert len(compare(first, tmp_path / "link")["rows"][0]["seeds"]) == 1
     with raises_error("'.*a' is in the only row: name a run"):
         compare(first, against=str(first))
 

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from tests.helpers.errors import raises_error
 from tests.helpers.reward_rows import failure, payer, row, with_verdicts
 from workbench.credit.tokens import words
 from workbench.methods.klcf.config import KLCF
@@ -118,6 +119,14 @@ def test_an_unreadable_claim_can_be_worth_nothing() -> None:
     # a vague claim that was read
     plain = with_verdicts(read, *claimed)
     assert pay(plain, replace(config, unreadable="zero")).value == pytest.approx(0.9)
+
+
+def test_unreadable_claims_need_the_truth_term_and_the_judge() -> None:
+    config = replace(PLAIN, unreadable="zero")
+    with raises_error("klcf.w_truth is 0"):
+        reward(replace(config, w_truth=0.0))
+    assert checks(config, "truth") == ("truth", "fact", "checklist")
+    assert checks(config, "fact") == ("fact", "checklist")
 
 
 def test_the_world_tells_fragments_from_whole_claims() -> None:

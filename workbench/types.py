@@ -57,8 +57,8 @@ UNPARSED = "unparsed"  # the judge cannot read the claim
 UNFOUND = "unfound"  # the judge found no evidence
 REASONS: Mapping[str, str] = {
     "form": "words in no form of a statement about the closed world",
-    "subject": "about a name that the closed world does not have, or words in its place",
-    "object": "with a value that the closed world does not have, or words in its place",
+    "subject": "its subject is no name of the closed world",
+    "object": "its value is none that the closed world knows",
     "pronoun": "with a pronoun that refers to no name",
     "script": "in another script than the judge reads",
     "language": "in another language than the judge reads",

@@ -63,7 +63,7 @@ def claims_table(path: Path | str) -> "DataFrame":
 
     A row has the question, the claim's text and position, and its verdict with evidence. The column
     `reward_METHOD`, such as `reward_rlfh`, is the part of the reward that the claim earned. It is
-    empty if the method rewards sentences or whole responses, not claims. The column
+    empty if no claim of the response has a part, as with rewards of whole responses. The column
     `response_METHOD` is the reward of the whole response.
 
     Args:

@@ -90,7 +90,8 @@ def compare(
             settings and seed, or `against` is not a row, or the only one.
     """
     options = Settings(seed=seed, resamples=resamples)
-    paths = dict.fromkeys(path for run in runs for path in _finished(Path(run)))
+    found = {path.resolve(): path for run in reversed(runs) for path in _finished(Path(run))[::-1]}
+    paths = list(found.values())[::-1]  # each run once, in the order of `runs`
     inside = [one for run in runs if Path(run) not in paths for one in _runs_in(Path(run))]
     unfinished = [str(path) for path in inside if path not in paths]
     named = _named([_read(path, options) for path in paths])
@@ -266,10 +267,11 @@ def _differences(trained: Mapping[str, Evaluated]) -> JsonObject:
     within = {key for own in groups.values() for key in differing([one.settings for one in own])}
     settings = {name: one.settings for name, one in trained.items()}
     keys = differing(list(settings.values()))
+    used = {key: {k: own[key] for k, own in settings.items() if _uses(own, key)} for key in keys}
     return {
-        key: {name: own[key] for name, own in settings.items() if _uses(own, key)}
-        for key in keys
-        if key in within or all(_uses(own, key) for own in settings.values())
+        key: values
+        for key, values in used.items()
+        if (key in within and values) or len(values) == len(settings)
     }
 
 

@@ -101,7 +101,7 @@ class KLCF:
     unreadable: Literal["model", "zero"] = setting(
         "model",
         "P(true) of a claim whose form the judge cannot read, such as a fragment: the truthfulness"
-        " model's, or zero",
+        " model's, or zero; needs a judge that marks such claims (closed world or local verifier)",
     )  # (ours)
     abstain: float = setting(
         0.0,

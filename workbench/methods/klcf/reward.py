@@ -64,6 +64,11 @@ def reward(config: KLCF) -> RewardFn:
             f"klcf.abstain is {config.abstain}, but has no effect because klcf.w_truth is 0: leave"
             " klcf.abstain out, or set klcf.w_truth above 0"
         )
+    if config.unreadable == "zero" and not config.w_truth:
+        raise WorkbenchError(
+            "klcf.unreadable is zero, but has no effect because klcf.w_truth is 0: leave"
+            " klcf.unreadable out, or set klcf.w_truth above 0"
+        )
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
         raise WorkbenchError(
             f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most"
@@ -144,8 +149,9 @@ def checks(config: KLCF, truth: str = "fact") -> tuple[str, ...]:
             model or the base model's confidence).
     """
     compared = ("claim_checklist",) if config.truth == "missing" else ()
+    read = ("fact",) if config.unreadable == "zero" and truth != "fact" else ()
     return (
-        *((truth, *compared) if config.w_truth else ()),
+        *((truth, *compared, *read) if config.w_truth else ()),
         *(("checklist",) if config.w_check else ()),
         *(("general",) if config.w_general else ()),
     )
@@ -229,7 +235,7 @@ def is_unreadable(verdicts: Table, claim: Claim) -> bool:
     """Return whether the claim's "fact" verdict says that its form could not be read.
 
     The verdict then has the label "vague" and `{"unparsed": …}` in its evidence. A claim with an
-    unknown name is labelled "wrong", and does not count.
+    unknown name or value has the label "wrong", so the result is False.
     """
     verdict = verdicts.get((f"claim:{claim.id}", "fact"))
     return (
