@@ -2,12 +2,12 @@
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from benchmarks import readme
+from benchmarks.findings_training import _curve
 from tests.helpers import ROOT, examples, write_json
 
 BENCHMARKS = ROOT / "benchmarks"
@@ -47,12 +47,8 @@ def test_the_tables_of_the_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch)
     assert ended.value.code == 0
 
 
-def test_curves_are_means_over_seeds_at_each_step(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_curves_are_means_over_seeds_at_each_step(tmp_path: Path) -> None:
     """Two seeds at step 1, one of them at step 2. Metrics without any value are left out."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    findings = import_module("findings")
     for seed, rows in (
         ("a", [{"step": 1, "reward": 1.0, "kl": None}, {"step": 2, "reward": 4.0}]),
         ("b", [{"step": 1, "reward": 2.0}]),
@@ -62,11 +58,10 @@ def test_curves_are_means_over_seeds_at_each_step(
             "".join(json.dumps(row) + "\n" for row in rows)
         )
         (tmp_path / seed / "rollouts.jsonl").touch()
-    assert findings._curve([tmp_path / "a", tmp_path / "b"]) == {
+    assert _curve([tmp_path / "a", tmp_path / "b"]) == {
         "step": [1, 2],
         "reward": [1.5, 4.0],
     }
     (tmp_path / "tuned").mkdir()  # trained on rows, without rollouts
     (tmp_path / "tuned" / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
-    assert findings._curve([tmp_path / "tuned"]) == {"step": [1]}
-    sys.modules.pop("findings", None)
+    assert _curve([tmp_path / "tuned"]) == {"step": [1]}

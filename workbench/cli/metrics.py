@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, BadParameter, Option
 
 from workbench.cli.frame import (
+    ABSENT,
+    FEWEST,
     Cell,
     DryRun,
     Json,
@@ -276,7 +278,7 @@ def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
     """Return the table cells for the paired test of a metric.
 
     The cells are the metric's two values, their difference with its interval, the p-value and the
-    number of questions.
+    number of questions. Over fewer than `FEWEST` questions, interval and p-value are left out.
 
     Args:
         name: name of the metric.
@@ -287,6 +289,6 @@ def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
         _value(name, cell["value"]),
         _value(name, cell["other"]),
         _value(name, {**cell, "value": cell["diff"]}),
-        f"{cell['p']:.3f}",
+        f"{cell['p']:.3f}" if cell["n"] >= FEWEST else ABSENT,
         text(cell["n"]),
     )
