@@ -289,6 +289,6 @@ def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
         _value(name, cell["value"]),
         _value(name, cell["other"]),
         _value(name, {**cell, "value": cell["diff"]}),
-        f"{cell['p']:.3f}" if cell["n"] >= FEWEST else ABSENT,
+        f"{cell['p']:.3f}" if (cell["n"] or FEWEST) >= FEWEST else ABSENT,
         text(cell["n"]),
     )
