@@ -22,13 +22,13 @@ have the findings, each policy's mean metrics (`seed_means`: of each seed), metr
 rollouts by step (`curves`, with reward hacks), and the held-out quality of a run's reward models
 (`held_out`).
 
-`--jobs` is the number of runs to train, and of policies to ask, at the same time; they share
-`--threads` in an evaluation. `--policy` replaces the initial policy of
-the runs, such as the shipped one. `--seeds` and `--arms` select runs. `--split validation` uses
-other people, for choosing settings. `--figures FOLDER` draws RLFH's figures from the first question
-set: 4 to 8 compare the initial policy and the first arm, 9 has a point per arm. `--half` halves the
-steps of each last stage that counts steps, and the number of questions from which a baseline draws
-its training data. Cold starts, reward models and SFT, which counts epochs, keep their length.
+`--jobs` is the number of runs to train, and of policies to ask, at the same time; in an evaluation
+they share `--threads`. `--policy` replaces the initial policy of the runs, such as the shipped one.
+`--seeds` and `--arms` select runs. `--split validation` uses other people, for choosing settings.
+`--figures FOLDER` draws RLFH's figures from the first question set: 4 to 8 compare the initial
+policy and the first arm, 9 has a point per arm. `--half` halves the steps of each last stage that
+counts steps, and the number of questions from which a baseline draws its training data. Cold
+starts, reward models and SFT, which counts epochs, keep their length.
 `--quick` tests everything with runs of two steps.
 """
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.real.exact import EXACT, exact_terms
+from workbench.cli.frame import FEWEST
 from workbench.metrics import FACET_METRICS, RATES, Row, facet_terms, rows_of
 from workbench.metrics.claims import CLAIM_METRICS, Term, claim_terms, f1_at, recall_at
 from workbench.metrics.facets import of_facets
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 START = "start"
 RESAMPLES = 2000
-FEWEST = 5  # questions with a value; a bootstrap over fewer says nothing
 RESULTS = Path(__file__).parent / "results"
 
 

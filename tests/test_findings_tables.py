@@ -8,9 +8,8 @@ import pytest
 
 from benchmarks import readme
 from benchmarks.findings_training import _curve
-from tests.helpers import ROOT, examples, write_json
+from tests.helpers import examples, write_json
 
-BENCHMARKS = ROOT / "benchmarks"
 [SWEEP] = examples("sweep")
 
 

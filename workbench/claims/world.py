@@ -171,7 +171,7 @@ def _as_answer(
 
     Returns:
         None if the sentence is not the final answer, or is no value of the fact's relation; "" if
-        the question asks for something else than a fact's value ("yes").
+        the question names no fact, or asks for something else than a fact's value ("yes").
     """
     bare = sentence.strip(_AROUND)
     if not question.answers or bare != final:

@@ -435,9 +435,8 @@ def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
     value = _value(cell)
     if value is None:
         return ABSENT
-    if not isinstance(cell, Mapping) or cell.get("low") is None:
+    interval = cell if isinstance(cell, Mapping) and (cell.get("n") or FEWEST) >= FEWEST else {}
+    if interval.get("low") is None:
         return f"{scale * value:.1f}"
-    if (cell.get("n") or FEWEST) < FEWEST:
-        return f"{scale * value:.1f}"
-    low, high = (f"{scale * cell[bound]:.{digits}f}" for bound in ("low", "high"))
+    low, high = (f"{scale * interval[bound]:.{digits}f}" for bound in ("low", "high"))
     return f"{scale * value:.1f} [{low}, {high}]"

@@ -90,8 +90,10 @@ def compare(
             settings and seed, or `against` is not a row, or the only one.
     """
     options = Settings(seed=seed, resamples=resamples)
-    found = {path.resolve(): path for run in reversed(runs) for path in _finished(Path(run))[::-1]}
-    paths = list(found.values())[::-1]  # each run once, in the order of `runs`
+    found: dict[Path, Path] = {}  # each run once, by its resolved path
+    for path in (path for run in runs for path in _finished(Path(run))):
+        found.setdefault(path.resolve(), path)
+    paths = list(found.values())
     inside = [one for run in runs if Path(run) not in paths for one in _runs_in(Path(run))]
     unfinished = [str(path) for path in inside if path not in paths]
     named = _named([_read(path, options) for path in paths])

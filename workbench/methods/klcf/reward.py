@@ -31,6 +31,7 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.util.config import check_values
+from workbench.util.failures import unjudged
 
 
 def reward(config: KLCF) -> RewardFn:
@@ -241,7 +242,7 @@ def is_unreadable(verdicts: Table, claim: Claim) -> bool:
     return (
         verdict is not None
         and verdict.label == "vague"
-        and any(UNPARSED in item for item in verdict.evidence)
+        and UNPARSED in unjudged({"evidence": verdict.evidence})
     )
 
 
