@@ -16,6 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -191,8 +192,8 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
         changes: values of the option `--set`.
 
     Raises:
-        WorkbenchError: the config has no such field (the message lists its fields), or the value
-            has the wrong type.
+        WorkbenchError: the config has no such field (the message lists similar names, or all), or
+            the value has the wrong type.
     """
     for change in changes:
         target, equals, text = change.partition("=")
@@ -204,10 +205,14 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
             part, title, (head, _, rest) = config, name, path.partition(".")
             if rest and head in (inner := parts(config)):  # list the fields of the part alone
                 part, title, path = inner[head], f"{name}.{head}", rest
-            known = ", ".join(known for known, _, _ in settings(part))
-            raise WorkbenchError(
-                f"--set {change}: {title} has no field '{path}'; its fields are {known}"
+            known = {full.rpartition(".")[2]: full for full, _, _ in settings(part)}
+            near = [known[name] for name in get_close_matches(path.rpartition(".")[2], known)]
+            hint = (
+                f"did you mean {' or '.join(near)}?"
+                if near
+                else f"its fields are {', '.join(known.values())}"
             )
+            raise WorkbenchError(f"--set {change}: {title} has no field '{path}': {hint}")
         for full in paths:
             owner, _, field_name = full.rpartition(".")
             kind = _types(type(get(config, owner) if owner else config))[field_name]
