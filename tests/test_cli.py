@@ -11,6 +11,7 @@ from tests.helpers import Cli, examples, printed, refusal, run_python
 from tests.helpers.small_bench import make_bench
 from workbench import __version__
 from workbench.cli.frame import TASKS, app, load
+from workbench.util.jsonl import write_json
 
 
 def commands(command: Any, path: str = "") -> Iterator[str]:
@@ -156,6 +157,16 @@ def test_exit_codes(
 ) -> None:
     monkeypatch.setattr("workbench.cli.train.evaluate_policy", lambda *_, **__: report)
     assert printed(cli("evaluate p --split ood --json"), expected) == report
+
+
+def test_evaluate_names_the_questions_of_a_training_that_it_does_not_ask(
+    cli: Cli, small_bench: None, tmp_path: Path
+) -> None:
+    stored = {"policy": "sft", "config": {"prompts": {"kinds": "biography, two_facets"}}}
+    write_json(tmp_path / "config.json", stored)  # the run whose policy lies in the folder
+    command = f"evaluate {tmp_path / 'policy'} --split test --samples 0 --limit 2"
+    assert "--kind biography --kind two_facets, which" in cli(command)[2]
+    assert "--kind" not in cli(f"{command} --kind single")[2]
 
 
 def test_world_show(cli: Cli) -> None:
