@@ -109,6 +109,11 @@ def test_hedged(sentence: str) -> None:
     assert cue is not None and cue.casefold() in sentence.replace("’", "'").casefold()
 
 
+def test_the_cue_is_as_written_there_whatever_the_length_in_lower_case() -> None:
+    assert hedge("İİİİİ: Perhaps he won.") == "Perhaps"  # "İ".lower() has two characters
+    assert hedge("İt was possibly İzmir.") == "possibly"
+
+
 @pytest.mark.parametrize("sentence", [*PLAIN, "", "?"])
 def test_plain(sentence: str) -> None:
     assert hedge(sentence) is None and not is_hedged(sentence)

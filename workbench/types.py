@@ -429,17 +429,18 @@ class Feedback:
         )
 
 
+_PLAIN = {type(None), str, bool, int, float}  # types of most values
+
+
 def _plain(value: object) -> Any:
     """Return `value` with dataclasses as dicts and tuples as lists; faster than `asdict`."""
-    if value is None or isinstance(value, (str, int, float)):  # most values
-        return value
     if isinstance(value, (tuple, list)):
-        numbers = {int, float}.issuperset(map(type, value))  # such as the rewards of tokens
-        return list(value) if numbers else [_plain(item) for item in value]
+        plain = _PLAIN.issuperset(map(type, value))  # such as the rewards of tokens
+        return list(value) if plain else [_plain(item) for item in value]
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, (dict, Mapping)):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: item if type(item) in _PLAIN else _plain(item) for key, item in value.items()}
     return value
 
 

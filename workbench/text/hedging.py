@@ -17,16 +17,16 @@ from workbench.util.patterns import regex
 CUES = groups("hedges.txt")
 # "may be", "might have won", "will win", "could have won"; not "with might and main" or "5 may"
 _MODAL = regex(
+    r"\b(?=[mwscg])"  # faster: most words end here
     r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bits )(?<!\btheir )(?<!\ball )(?<!\bof )(?<!\d"
     r" )(?<!military )(?<!\bin )(?<!\ba )(?<!\blast )(?<!\bfree )(?<!\bgood )(?<!\bat )"
-    r"\b(?:(?:may|might|will|shall)\b(?! (?:and|of|or|is|was|were|has|in|to|on|the|a)\b)"
+    r"(?:(?:may|might|will|shall)\b(?! (?:and|of|or|is|was|were|has|in|to|on|the|a)\b)"
     r"(?=,? [^\W\d_A-Z])"
     r"|won['’]t\b|(?:could|would|should|must)(?:n['’]t| not)?(?: \w+ly| also| then)? have [a-z]"
     r"|going to (?:be|become|do|get|have|make|open|play|start|take|win)\b)"
 )
-_SPACED = regex(
-    "|".join(rf"(?<![\w'-])(?:{cues})(?![\w'-])" for lang, cues in CUES.items() if lang != "zh"),
-    re.I,
+_SPACED = regex(  # of text in lower case, which is much faster than ignoring the case
+    rf"(?<![\w'-])(?:{'|'.join(cues for lang, cues in CUES.items() if lang != 'zh')})(?![\w'-])"
 )
 _CHINESE = regex(rf"(?<![不尽])(?:{CUES['zh']})(?!性)")
 _QUOTED = regex(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」|„[^„“”]*[“”]")
@@ -39,17 +39,20 @@ def hedge(sentence: str) -> str | None:
         plain = plain.lower()
     if not _QUOTED.fullmatch(plain.rstrip(".!")):  # quotations are titles, or other people's words
         plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), plain)
-    cues = [
-        *_MODAL.finditer(plain),
-        *_CHINESE.finditer(plain),
-        *(cue for cue in _SPACED.finditer(plain) if not _is_name(plain, cue)),
+    lower = plain.lower()
+    if len(lower) != len(plain):  # such as "İ", whose lower case has two characters
+        lower = "".join(char.lower()[:1] for char in plain)
+    spans = [
+        *(cue.span() for cue in _MODAL.finditer(plain)),
+        *(cue.span() for cue in _CHINESE.finditer(plain)),
+        *(cue.span() for cue in _SPACED.finditer(lower) if not _is_name(plain, *cue.span())),
     ]
-    return min((match.start(), match[0]) for match in cues)[1] if cues else None
+    return plain[slice(*min(spans))] if spans else None
 
 
-def _is_name(text: str, cue: re.Match[str]) -> bool:
+def _is_name(text: str, start: int, end: int) -> bool:
     """Whether a one-word cue is capitalised within a sentence ("the Maybe Man")."""
-    word, before = cue[0], text[: cue.start()].rstrip(" '\"“(*_")
+    word, before = text[start:end], text[:start].rstrip(" '\"“(*_")
     return (
         " " not in word
         and word[0].isupper()

@@ -7,6 +7,7 @@ candidate. In a list of guesses, therefore only the first guess can be accepted.
 import itertools
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from workbench.text.abstention import commitment, declines, invalid_clauses, without_courtesies
 from workbench.text.gold import (
@@ -138,6 +139,11 @@ def probability(
         * `APART` (.03): the answer shares no word with a gold answer, declines, or states the
           opposite.
     """
+    return _probability(answer, tuple(gold), kind, question)
+
+
+@lru_cache(maxsize=1024)  # samples of one question often have the same answer
+def _probability(answer: str, gold: tuple[str, ...], kind: str, question: str) -> float:
     answer = answer.replace(MENTION, " ")
     if "[" not in "".join(gold):  # as in an interval
         bare = _uncited(answer)

@@ -19,6 +19,7 @@ from typing import BinaryIO
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ENCODER = json.JSONEncoder(allow_nan=False)  # `json.dumps` would make one for each row
 
 
 @contextlib.contextmanager
@@ -134,7 +135,7 @@ def encode(row: JsonMapping) -> bytes:
         ValueError: a number is NaN or infinite, which JSON does not have.
     """
     # ASCII, because text may contain a lone surrogate from a cut byte sequence
-    return json.dumps(row, allow_nan=False).encode() + b"\n"
+    return _ENCODER.encode(row).encode() + b"\n"
 
 
 def json_digest(value: object, digits: int = 12) -> str:
