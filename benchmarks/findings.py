@@ -13,7 +13,8 @@
 - baselines at inference time, of the initial policy or of the arm `of`. Each has one of `majority`
   (a number of samples: the majority answer, or an abstention if there is no majority), `best_of` (a
   number of samples: the one with the most claims that the local verifier supports, by share) and
-  `cove = true` (the answer, revised by chain of verification);
+  `cove = true` (the answer, revised by chain of verification), and optionally `draws`: how often
+  its samples are drawn, which then count as seeds;
 - the findings, stated before the runs;
 - differences to the initial policy that are measured for each arm, for a table.
 
@@ -225,8 +226,12 @@ def askings(runs: Sequence[Run], study: Mapping[str, Any], split: str, root: Pat
                 answering = [(policy, folder) for one, policy, folder in trained if one == of]
                 answering = [(begun, start)] if of == START else answering
                 found += [
-                    Asking(arm, name, policy, changed, systems[of], folder)
+                    Asking(arm, name, policy, sampled, systems[of], folder)
                     for policy, folder in answering
+                    for sampled in (
+                        {**changed, "sampled": seed} if seed else changed
+                        for seed in range(baseline.get("draws", 1))
+                    )
                 ]
     return found
 

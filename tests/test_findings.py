@@ -118,7 +118,7 @@ def test_each_arm_without_training_has_one_way(
     )
     ways: dict[str, JsonObject] = {
         "majority": {"majority": 16},
-        "best_a": {"best_of": 4, "of": "a"},
+        "best_a": {"best_of": 4, "of": "a", "draws": 2},
         "cove": {"cove": True},
         "other": {"majority": 2, "of": "b"},  # an arm that is not run
     }
@@ -132,6 +132,7 @@ def test_each_arm_without_training_has_one_way(
         ("a", trained, plain),
         ("majority", "sft", {**plain, "majority": 16}),
         ("best_a", trained, {**plain, "best_of": 4}),
+        ("best_a", trained, {**plain, "best_of": 4, "sampled": 1}),
         ("cove", "sft", {**plain, "cove": True}),
     ]
     inference["cove"] = {"cove": True, "majority": 16, "asked": ["test"]}
