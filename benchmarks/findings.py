@@ -13,8 +13,8 @@
 - baselines at inference time, of the initial policy or of the arm `of`. Each has one of `majority`
   (a number of samples: the majority answer, or an abstention if there is no majority), `best_of` (a
   number of samples: the one with the most claims that the local verifier supports, by share) and
-  `cove = true` (the answer, revised by chain of verification), and optionally `draws`: how often
-  its samples are drawn, which then count as seeds;
+  `cove = true` (the answer, revised by chain of verification). `draws` (default 1), for samples of
+  the initial policy: the number of independent draws; each counts as a seed;
 - the findings, stated before the runs;
 - differences to the initial policy that are measured for each arm, for a table.
 
@@ -225,13 +225,16 @@ def askings(runs: Sequence[Run], study: Mapping[str, Any], split: str, root: Pat
                 of = baseline.get("of", START)
                 answering = [(policy, folder) for one, policy, folder in trained if one == of]
                 answering = [(begun, start)] if of == START else answering
-                found += [
-                    Asking(arm, name, policy, sampled, systems[of], folder)
-                    for policy, folder in answering
-                    for sampled in (
-                        {**changed, "sampled": seed} if seed else changed
-                        for seed in range(baseline.get("draws", 1))
+                repeated = range(1, baseline.get("draws", 1))
+                if repeated and (of != START or way == "cove" or "sampled" in asked):
+                    raise WorkbenchError(
+                        f"inference.{arm}: `draws` needs samples of the initial policy, and a"
+                        " question set without `sampled`"
                     )
+                found += [
+                    Asking(arm, name, policy, drawn, systems[of], folder)
+                    for policy, folder in answering
+                    for drawn in (changed, *({**changed, "sampled": seed} for seed in repeated))
                 ]
     return found
 

@@ -109,9 +109,10 @@ def test_hedged(sentence: str) -> None:
     assert cue is not None and cue.casefold() in sentence.replace("’", "'").casefold()
 
 
-def test_the_cue_is_as_written_there_whatever_the_length_in_lower_case() -> None:
+def test_letters_without_a_single_lower_case_letter() -> None:
     assert hedge("İİİİİ: Perhaps he won.") == "Perhaps"  # "İ".lower() has two characters
-    assert hedge("İt was possibly İzmir.") == "possibly"
+    assert hedge("It was poſſibly İzmir.") == "poſſibly"
+    assert hedge("ı think so.") == "ı think"
 
 
 @pytest.mark.parametrize("sentence", [*PLAIN, "", "?"])

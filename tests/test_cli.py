@@ -1,5 +1,6 @@
 """The command line: help, exit codes, one-line errors, and only the result on stdout."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -159,14 +160,18 @@ def test_exit_codes(
     assert printed(cli("evaluate p --split ood --json"), expected) == report
 
 
+@pytest.mark.parametrize("kinds", ["biography, single,", "single", "", None])
 def test_evaluate_names_the_questions_of_a_training_that_it_does_not_ask(
-    cli: Cli, small_bench: None, tmp_path: Path
+    cli: Cli, small_bench: None, tmp_path: Path, kinds: str | None
 ) -> None:
-    stored = {"policy": "sft", "config": {"prompts": {"kinds": "biography, two_facets"}}}
-    write_json(tmp_path / "config.json", stored)  # the run whose policy lies in the folder
+    run = {"policy": "sft", "config": {"prompts": kinds and {"kinds": kinds}}}
+    write_json(tmp_path / "config.json", run)  # the run whose policy lies in the folder
     command = f"evaluate {tmp_path / 'policy'} --split test --samples 0 --limit 2"
-    assert "--kind biography --kind two_facets, which" in cli(command)[2]
-    assert "--kind" not in cli(f"{command} --kind single")[2]
+    code, out, err = cli(f"{command} --json")
+    missing = ["biography"] if kinds and "biography" in kinds else []
+    assert code == 0 and json.loads(out)["not_asked"] == missing
+    assert ("other questions than these (kinds biography)" in err) == bool(missing)
+    assert cli(f"{command} --kind single")[2] == ""
 
 
 def test_world_show(cli: Cli) -> None:

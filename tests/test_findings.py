@@ -33,7 +33,7 @@ from workbench.metrics.rows import Row
 from workbench.policies.generate import generate
 from workbench.runs.store import iter_feedback
 from workbench.text import final_answer, is_abstention
-from workbench.types import JsonMapping, JsonObject
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 SAMPLES = 6
 OUTCOMES = ("correct", "incorrect")
@@ -118,7 +118,8 @@ def test_each_arm_without_training_has_one_way(
     )
     ways: dict[str, JsonObject] = {
         "majority": {"majority": 16},
-        "best_a": {"best_of": 4, "of": "a", "draws": 2},
+        "best_a": {"best_of": 4, "of": "a"},
+        "best": {"best_of": 4, "draws": 2},
         "cove": {"cove": True},
         "other": {"majority": 2, "of": "b"},  # an arm that is not run
     }
@@ -132,9 +133,14 @@ def test_each_arm_without_training_has_one_way(
         ("a", trained, plain),
         ("majority", "sft", {**plain, "majority": 16}),
         ("best_a", trained, {**plain, "best_of": 4}),
-        ("best_a", trained, {**plain, "best_of": 4, "sampled": 1}),
+        ("best", "sft", {**plain, "best_of": 4}),
+        ("best", "sft", {**plain, "best_of": 4, "sampled": 1}),
         ("cove", "sft", {**plain, "cove": True}),
     ]
+    for arm in ("best_a", "cove"):
+        refused = {"asked": study["asked"], "inference": {arm: {**inference[arm], "draws": 2}}}
+        with pytest.raises(WorkbenchError, match=f"{arm}: `draws` needs samples of the initial"):
+            askings([run], refused, "test", tmp_path)
     inference["cove"] = {"cove": True, "majority": 16, "asked": ["test"]}
     with pytest.raises(ValueError, match="too many values"):
         askings([run], study, "test", tmp_path)

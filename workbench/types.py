@@ -429,18 +429,20 @@ class Feedback:
         )
 
 
-_PLAIN = {type(None), str, bool, int, float}  # types of most values
+_SCALARS = {type(None), str, bool, int, float}
 
 
 def _plain(value: object) -> Any:
     """Return `value` with dataclasses as dicts and tuples as lists; faster than `asdict`."""
     if isinstance(value, (tuple, list)):
-        plain = _PLAIN.issuperset(map(type, value))  # such as the rewards of tokens
-        return list(value) if plain else [_plain(item) for item in value]
+        scalars = _SCALARS.issuperset(map(type, value))  # such as the rewards of tokens
+        return list(value) if scalars else [_plain(item) for item in value]
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, (dict, Mapping)):
-        return {key: item if type(item) in _PLAIN else _plain(item) for key, item in value.items()}
+        return {
+            key: item if type(item) in _SCALARS else _plain(item) for key, item in value.items()
+        }
     return value
 
 

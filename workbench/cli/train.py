@@ -28,7 +28,7 @@ from workbench.cli.frame import (
 from workbench.cli.judge_options import judge_options
 from workbench.experiments.compare import known_metrics
 from workbench.experiments.demo import run_demo
-from workbench.experiments.evaluate import evaluate_policy, training_config
+from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import train as run
 from workbench.experiments.inference import Inference
 from workbench.methods import TRAINED
@@ -161,10 +161,11 @@ def evaluate(
             temperature=temperature,
             inference=inference,
         )
-    prompts = (training_config(policy) or {}).get("prompts", {})
-    if not kinds and (trained_on := prompts.get("kinds")):
-        options = " ".join(f"--kind {kind.strip()}" for kind in trained_on.split(","))
-        complain(f"'{policy}' was trained on the questions of {options}, which you can add")
+    if not kinds and (missing := report.get("not_asked")):
+        complain(
+            f"note: '{policy}' was trained on other questions than these (kinds"
+            f" {', '.join(missing)}); --kind chooses the kinds"
+        )
     return show(report, as_json, _print_report)
 
 

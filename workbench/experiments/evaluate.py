@@ -16,7 +16,7 @@ from workbench.experiments.inference import (
 )
 from workbench.methods.bench import Bench, check_policy
 from workbench.methods.bench import bench as bench_of
-from workbench.methods.method import chosen_questions
+from workbench.methods.method import chosen_questions, listed
 from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
 from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.generate import generate
@@ -63,7 +63,8 @@ def evaluate_policy(
 ) -> JsonObject:
     """Evaluate a policy on one split of a bench's questions, and return a report (see `report`).
 
-    The bench's judge grades the answers.
+    The bench's judge grades the answers. The report also has `not_asked`: the kinds of questions
+    that the run's settings `prompts.kinds` name, and that were not asked here.
 
     Args:
         policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" / "conflicting" for
@@ -141,6 +142,9 @@ def evaluate_policy(
             raise
     result = report(greedy, sampled, policy=policy, split=split, seeds=[seed], inferred=inferred)
     result |= {"samples": samples, "temperature": temperature}
+    asked = {question.kind for question in selected}
+    trained = listed(training_prompts(chosen.path(policy)).get("kinds") or "")
+    result |= {"not_asked": [kind for kind in trained if kind not in asked]}
     result |= {"engine": engine} if engine != "hf" else {}
     return result | ({"inference": inference} if inference else {})
 
@@ -151,11 +155,19 @@ def as_in_training(bench: Bench, policy: str) -> Bench:
     These are the prompts in the config of the run that trained the policy. Return the bench itself
     if the policy does not belong to a run, or was trained with the bench's own prompts.
     """
-    prompts = (training_config(bench.path(policy)) or {}).get("prompts")
-    prompts = prompts if isinstance(prompts, Mapping) else {}
+    prompts = training_prompts(bench.path(policy))
     return bench.with_system_prompt(prompts.get("system")).with_retrieved(
         prompts.get("retrieved", 0)
     )
+
+
+def training_prompts(policy: str) -> JsonMapping:
+    """Return the settings `prompts` of the run that trained a policy; {} if there are none.
+
+    `policy` is the folder of the run, or the folder of a policy in it.
+    """
+    prompts = (training_config(policy) or {}).get("prompts")
+    return prompts if isinstance(prompts, Mapping) else {}
 
 
 def training_config(policy: str) -> JsonMapping | None:

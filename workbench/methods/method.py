@@ -209,10 +209,10 @@ class Prompts:
     )
 
     def trained(self) -> list[str]:
-        return _listed(self.kinds)
+        return listed(self.kinds)
 
     def evaluated(self) -> list[str]:
-        return _listed(self.eval_kinds)
+        return listed(self.eval_kinds)
 
 
 def reward_settings(config: MethodConfig) -> JsonObject:
@@ -314,5 +314,6 @@ EVERY_KIND = (*KINDS, TWO_FACETS)
 AT_ONCE: JsonObject = {"micro_batch": None, "gradient_checkpointing": False}
 
 
-def _listed(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """Return the items of a text that are separated by commas."""
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -17,7 +17,7 @@ from workbench.util.patterns import regex
 CUES = groups("hedges.txt")
 # "may be", "might have won", "will win", "could have won"; not "with might and main" or "5 may"
 _MODAL = regex(
-    r"\b(?=[mwscg])"  # faster: most words end here
+    r"\b(?=[mwscg])"  # a cheap first test: most words start with another letter
     r"(?<!\bthe )(?<!\bhis )(?<!\bher )(?<!\bits )(?<!\btheir )(?<!\ball )(?<!\bof )(?<!\d"
     r" )(?<!military )(?<!\bin )(?<!\ba )(?<!\blast )(?<!\bfree )(?<!\bgood )(?<!\bat )"
     r"(?:(?:may|might|will|shall)\b(?! (?:and|of|or|is|was|were|has|in|to|on|the|a)\b)"
@@ -28,6 +28,8 @@ _MODAL = regex(
 _SPACED = regex(  # of text in lower case, which is much faster than ignoring the case
     rf"(?<![\w'-])(?:{'|'.join(cues for lang, cues in CUES.items() if lang != 'zh')})(?![\w'-])"
 )
+# what else `re.I` matches, so that lower case has the same length and the same cues
+_SINGLE = str.maketrans("İıſ", "iis")
 _CHINESE = regex(rf"(?<![不尽])(?:{CUES['zh']})(?!性)")
 _QUOTED = regex(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」|„[^„“”]*[“”]")
 
@@ -39,9 +41,7 @@ def hedge(sentence: str) -> str | None:
         plain = plain.lower()
     if not _QUOTED.fullmatch(plain.rstrip(".!")):  # quotations are titles, or other people's words
         plain = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), plain)
-    lower = plain.lower()
-    if len(lower) != len(plain):  # such as "İ", whose lower case has two characters
-        lower = "".join(char.lower()[:1] for char in plain)
+    lower = plain.translate(_SINGLE).lower()
     spans = [
         *(cue.span() for cue in _MODAL.finditer(plain)),
         *(cue.span() for cue in _CHINESE.finditer(plain)),

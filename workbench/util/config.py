@@ -203,16 +203,16 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
         paths = find(config, path)
         if not paths:
             part, title, (head, _, rest) = config, name, path.partition(".")
-            if rest and head in (inner := parts(config)):  # list the fields of the part alone
+            if head in (inner := parts(config)):  # list the fields of the part alone
                 part, title, path = inner[head], f"{name}.{head}", rest
-            known = {full.rpartition(".")[2]: full for full, _, _ in settings(part)}
-            near = [known[name] for name in get_close_matches(path.rpartition(".")[2], known)]
-            hint = (
-                f"did you mean {' or '.join(near)}?"
-                if near
-                else f"its fields are {', '.join(known.values())}"
-            )
-            raise WorkbenchError(f"--set {change}: {title} has no field '{path}': {hint}")
+            known = [full for full, _, _ in settings(part)]
+            ends = {full: full.rpartition(".")[2] for full in known}
+            near = get_close_matches(path.rpartition(".")[2], set(ends.values()), 1)
+            hint = f"its fields are {', '.join(known)}"
+            if near:
+                hint = f"did you mean {' or '.join(full for full in known if ends[full] in near)}?"
+            wrong = f"{title} has no field '{path}'" if path else f"{title} has several fields"
+            raise WorkbenchError(f"--set {change}: {wrong}: {hint}")
         for full in paths:
             owner, _, field_name = full.rpartition(".")
             kind = _types(type(get(config, owner) if owner else config))[field_name]
