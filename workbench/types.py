@@ -345,6 +345,7 @@ class Checked:
 
 # fields of `Feedback` that a stored row has under the same names
 STORED = ("sentences", "claims", "verdicts", "rewards", "error", "cost")
+_SCALARS = {type(None), str, bool, int, float}
 
 
 @dataclass(frozen=True)
@@ -429,9 +430,6 @@ class Feedback:
         )
 
 
-_SCALARS = {type(None), str, bool, int, float}
-
-
 def _plain(value: object) -> Any:
     """Return `value` with dataclasses as dicts and tuples as lists; faster than `asdict`."""
     if isinstance(value, (tuple, list)):
@@ -440,9 +438,7 @@ def _plain(value: object) -> Any:
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, (dict, Mapping)):
-        return {
-            key: item if type(item) in _SCALARS else _plain(item) for key, item in value.items()
-        }
+        return {k: v if type(v) in _SCALARS else _plain(v) for k, v in value.items()}
     return value
 
 
