@@ -226,10 +226,11 @@ def askings(runs: Sequence[Run], study: Mapping[str, Any], split: str, root: Pat
                 answering = [(policy, folder) for one, policy, folder in trained if one == of]
                 answering = [(begun, start)] if of == START else answering
                 repeated = range(1, baseline.get("draws", 1))
-                if repeated and (of != START or way == "cove" or "sampled" in asked):
+                # True (`cove`) or one sample: a greedy answer
+                if repeated and (of != START or baseline[way] == 1 or "sampled" in asked):
                     raise WorkbenchError(
-                        f"inference.{arm}: `draws` needs samples of the initial policy, and a"
-                        " question set without `sampled`"
+                        f"inference.{arm}: `draws` needs several samples of the initial policy,"
+                        " and a question set without `sampled`"
                     )
                 found += [
                     Asking(arm, name, policy, drawn, systems[of], folder)

@@ -190,6 +190,7 @@ def effect(
 
     arms = [answers[arm][contrast.asked] for arm in (contrast.of, contrast.minus)]
     seeds = max(map(len, arms))
+    assert {*map(len, arms)} <= {1, seeds}, f"{contrast.of}, {contrast.minus}: unequal seeds"
     terms = [
         [_terms(one, contrast) for one in arm] * (seeds if len(arm) == 1 else 1) for arm in arms
     ]

@@ -168,9 +168,9 @@ def test_evaluate_names_the_questions_of_a_training_that_it_does_not_ask(
     write_json(tmp_path / "config.json", run)  # the run whose policy lies in the folder
     command = f"evaluate {tmp_path / 'policy'} --split test --samples 0 --limit 2"
     code, out, err = cli(f"{command} --json")
-    missing = ["biography"] if kinds and "biography" in kinds else []
-    assert code == 0 and json.loads(out)["not_asked"] == missing
-    assert ("other questions than these (kinds biography)" in err) == bool(missing)
+    missing = ["biography"] if kinds and "biography" in kinds else None
+    assert code == 0 and json.loads(out).get("missing_kinds") == missing
+    assert ("of the kinds biography, which were not asked" in err) == bool(missing)
     assert cli(f"{command} --kind single")[2] == ""
 
 

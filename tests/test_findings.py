@@ -139,7 +139,7 @@ def test_each_arm_without_training_has_one_way(
     ]
     for arm in ("best_a", "cove"):
         refused = {"asked": study["asked"], "inference": {arm: {**inference[arm], "draws": 2}}}
-        with pytest.raises(WorkbenchError, match=f"{arm}: `draws` needs samples of the initial"):
+        with pytest.raises(WorkbenchError, match=f"{arm}: `draws` needs several samples"):
             askings([run], refused, "test", tmp_path)
     inference["cove"] = {"cove": True, "majority": 16, "asked": ["test"]}
     with pytest.raises(ValueError, match="too many values"):

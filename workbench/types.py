@@ -345,7 +345,7 @@ class Checked:
 
 # fields of `Feedback` that a stored row has under the same names
 STORED = ("sentences", "claims", "verdicts", "rewards", "error", "cost")
-_SCALARS = {type(None), str, bool, int, float}
+_SCALARS = {type(None), str, bool, int, float}  # JSON has them
 
 
 @dataclass(frozen=True)

@@ -161,10 +161,10 @@ def evaluate(
             temperature=temperature,
             inference=inference,
         )
-    if not kinds and (missing := report.get("not_asked")):
+    if missing := report.get("missing_kinds"):
         complain(
-            f"note: '{policy}' was trained on other questions than these (kinds"
-            f" {', '.join(missing)}); --kind chooses the kinds"
+            f"note: '{policy}' was trained on questions of the kinds {', '.join(missing)}, which"
+            " were not asked; --kind chooses kinds"
         )
     return show(report, as_json, _print_report)
 

@@ -63,8 +63,8 @@ def evaluate_policy(
 ) -> JsonObject:
     """Evaluate a policy on one split of a bench's questions, and return a report (see `report`).
 
-    The bench's judge grades the answers. The report also has `not_asked`: the kinds of questions
-    that the run's settings `prompts.kinds` name, and that were not asked here.
+    The bench's judge grades the answers. If a run was trained on kinds of questions that the
+    default kinds lack, the report lists them as `missing_kinds`.
 
     Args:
         policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" / "conflicting" for
@@ -104,7 +104,8 @@ def evaluate_policy(
     check_policy(policy, chosen.path(policy))
     if as_trained:
         chosen = as_in_training(chosen, policy)
-    selected = select(chosen_questions(chosen, split, kinds, lang), limit, seed)
+    every = chosen_questions(chosen, split, kinds, lang)
+    selected = select(every, limit, seed)
     if judge:
         judge.try_out()
     if inference not in (None, "cove") and samples < 2:
@@ -142,9 +143,11 @@ def evaluate_policy(
             raise
     result = report(greedy, sampled, policy=policy, split=split, seeds=[seed], inferred=inferred)
     result |= {"samples": samples, "temperature": temperature}
-    asked = {question.kind for question in selected}
-    trained = listed(training_prompts(chosen.path(policy)).get("kinds") or "")
-    result |= {"not_asked": [kind for kind in trained if kind not in asked]}
+    if as_trained and not kinds:
+        asked = {question.kind for question in every}
+        trained = listed(training_prompts(chosen.path(policy)).get("kinds") or "")
+        missing = [kind for kind in trained if kind not in asked]
+        result |= {"missing_kinds": missing} if missing else {}
     result |= {"engine": engine} if engine != "hf" else {}
     return result | ({"inference": inference} if inference else {})
 

@@ -28,7 +28,7 @@ _MODAL = regex(
 _SPACED = regex(  # of text in lower case, which is much faster than ignoring the case
     rf"(?<![\w'-])(?:{'|'.join(cues for lang, cues in CUES.items() if lang != 'zh')})(?![\w'-])"
 )
-# what else `re.I` matches, so that lower case has the same length and the same cues
+# to the letters that `re.I` treats as equal; each remains one character
 _SINGLE = str.maketrans("İıſ", "iis")
 _CHINESE = regex(rf"(?<![不尽])(?:{CUES['zh']})(?!性)")
 _QUOTED = regex(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|「[^「」]*」|„[^„“”]*[“”]")

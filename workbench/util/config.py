@@ -202,16 +202,17 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
             raise WorkbenchError(f"--set {change}: write {name}.FIELD=VALUE")
         paths = find(config, path)
         if not paths:
-            part, title, (head, _, rest) = config, name, path.partition(".")
-            if head in (inner := parts(config)):  # list the fields of the part alone
-                part, title, path = inner[head], f"{name}.{head}", rest
+            part, title = config, name
+            while (head := path.partition(".")[0]) in (inner := parts(part)):
+                # name the fields of the part alone
+                part, title, path = inner[head], f"{title}.{head}", path.partition(".")[2]
             known = [full for full, _, _ in settings(part)]
             ends = {full: full.rpartition(".")[2] for full in known}
-            near = get_close_matches(path.rpartition(".")[2], set(ends.values()), 1)
+            near = get_close_matches(path.rpartition(".")[2], set(ends.values()))
             hint = f"its fields are {', '.join(known)}"
             if near:
                 hint = f"did you mean {' or '.join(full for full in known if ends[full] in near)}?"
-            wrong = f"{title} has no field '{path}'" if path else f"{title} has several fields"
+            wrong = f"{title} has no field '{path}'" if path else f"{title} is a group"
             raise WorkbenchError(f"--set {change}: {wrong}: {hint}")
         for full in paths:
             owner, _, field_name = full.rpartition(".")
