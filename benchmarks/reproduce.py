@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.real.exact import EXACT, exact_terms
-from workbench.cli.frame import FEWEST
 from workbench.metrics import FACET_METRICS, RATES, Row, facet_terms, rows_of
+from workbench.metrics.bootstrap import FEWEST
 from workbench.metrics.claims import CLAIM_METRICS, Term, claim_terms, f1_at, recall_at
 from workbench.metrics.facets import of_facets
 from workbench.metrics.outcomes import outcome_terms

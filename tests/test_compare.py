@@ -35,8 +35,8 @@ def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **co
 def sweep(root: Path, stored: bool = True) -> Path:
     """A queue's folder with two seeds of two settings, an unfinished run and a shared stage."""
     for seed, after in ((1, "ccuu"), (2, "cuuu")):
-        write_run(root / f"t{seed}", after, seed, stored)
-        write_run(root / f"b{seed}", "cici", seed, stored, reward="binary")
+        write_run(root / f"t{seed}", after * 2, seed, stored)
+        write_run(root / f"b{seed}", "cici" * 2, seed, stored, reward="binary")
     write_run(root / "running", "cccc", 3)
     (root / "running" / "summary.json").write_text('{"status": "interrupted"}')
     (root / "prepared").mkdir()
@@ -45,14 +45,14 @@ def sweep(root: Path, stored: bool = True) -> Path:
 
 
 def test_seeds_share_one_row_named_by_the_settings_that_differ(tmp_path: Path) -> None:
-    """Ternary has 2 and 1 of 4 right, binary 2 right and 2 wrong; before training all are right."""
+    """Ternary has 4 and 2 of 8 right, binary 4 right and 4 wrong; before training all are right."""
     found = compare(sweep(tmp_path), against="truthrl reward=binary", resamples=50)
     rows = {row["name"]: row for row in found["rows"]}
     assert set(rows) == {"truthrl reward=ternary", "truthrl reward=binary"}
     row = rows["truthrl reward=ternary"]
     assert (row["method"], row["seeds"], row["cost"]["calls"]) == ("truthrl", [1, 2], 3)
     cell = row["metrics"]["test"]["truthfulness"]
-    assert (cell["value"], cell["n"]) == (0.375, 4) and cell["low"] < 0.375 < cell["high"]
+    assert (cell["value"], cell["n"]) == (0.375, 8) and cell["low"] < 0.375 < cell["high"]
     assert row["metrics"]["test before training"]["accuracy"]["value"] == 1
     assert found["differences"] == {
         "reward": {"truthrl reward=binary": "binary", "truthrl reward=ternary": "ternary"}
@@ -60,7 +60,7 @@ def test_seeds_share_one_row_named_by_the_settings_that_differ(tmp_path: Path) -
     [cells] = found["paired"].values()
     assert [cells["truthfulness"][key] for key in ("value", "other", "diff", "n")] == [
         *(0.375, 0, 0.375),
-        4,
+        8,
     ]
     other = write_run(tmp_path / "other", "cccc", grpo={"clip": 1})
     (other / "summary.json").write_text(
@@ -107,7 +107,7 @@ def test_runs_without_stored_answers_are_averaged_and_not_paired(tmp_path: Path)
     found = compare(sweep(tmp_path, stored=False), against="truthrl reward=binary")
     [row] = [row for row in found["rows"] if row["name"] == "truthrl reward=ternary"]
     cell = row["metrics"]["test"]["truthfulness"]
-    assert (cell["value"], cell["low"], cell["n"]) == (0.375, None, 4)
+    assert (cell["value"], cell["low"], cell["n"]) == (0.375, None, 8)
     assert "workbench evaluate RUN" in found["paired"]["truthrl reward=ternary"]["reason"]
 
 

@@ -126,7 +126,7 @@ def test_report_has_the_declared_shape() -> None:
 def test_paired_difference_resamples_seeds_too() -> None:
     """Seeds disagree: +2 with one seed and 0 with the other on every question. Only the seeds cause
     uncertainty."""
-    result = paired_difference([run("cccc"), run("cccc")], [run("iiii"), run("cccc")])
+    result = paired_difference([run("ccccc"), run("ccccc")], [run("iiiii"), run("ccccc")])
     assert (result["diff"], result["low"], result["high"]) == (1.0, 0.0, 2.0)
 
 

@@ -15,6 +15,7 @@ from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.metrics import compare_files, summarise
+from workbench.metrics.bootstrap import FEWEST
 from workbench.metrics.claims import claim_terms, f1_at, factual_sentences, median_claims, penalty
 from workbench.metrics.outcomes import rates
 from workbench.metrics.report import Settings, compare
@@ -254,8 +255,9 @@ def test_undefined_metrics_are_none_not_nan(rows: list[JsonObject], tmp_path: Pa
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
     assert len(cells) == 26
     for cell in (*cells, *found.get("paired", {}).values()):
-        undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
-        assert all(undefined) == any(undefined) == ("reason" in cell)
+        assert (cell["value"] is None) == ("reason" in cell)
+        few = {cell[key] for key in ("low", "high", "p") if key in cell}
+        assert few == {None}, "no interval over fewer than five questions"
     if not any(row["claims"] for row in rows):
         assert all(found[name]["value"] is None for name in CLAIM_KEYS)
 
@@ -380,7 +382,7 @@ def test_files_without_feedback_rows_are_refused(line: str, tmp_path: Path) -> N
         compare_files(tmp_path / "none.jsonl")
 
 
-@given(st.lists(st.lists(st.sampled_from(CLAIM_LABELS), max_size=6), min_size=1, max_size=6))
+@given(st.lists(st.lists(st.sampled_from(CLAIM_LABELS), max_size=6), min_size=1, max_size=8))
 def test_shares_are_between_0_and_1(responses: list[list[str]]) -> None:
     rows = [
         Row(
@@ -398,8 +400,9 @@ def test_shares_are_between_0_and_1(responses: list[list[str]]) -> None:
     ) in "factscore factscore_penalised precision recall@32 f1@32 veriscore responded".split():
         cell = found[name]
         if cell["value"] is not None:
-            assert -1e-9 <= cell["low"] <= cell["high"] <= 1 + 1e-9
-            assert -1e-9 <= cell["value"] <= 1 + 1e-9
+            bounds = [cell[key] for key in ("low", "high") if cell["n"] >= FEWEST]
+            assert bounds == sorted(bounds)
+            assert all(-1e-9 <= share <= 1 + 1e-9 for share in (cell["value"], *bounds))
     if found["factscore"]["value"] is not None:
         assert found["factscore_penalised"]["value"] <= found["factscore"]["value"] + 1e-12
 

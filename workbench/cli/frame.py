@@ -24,7 +24,6 @@ from workbench.util.signals import handled_signals
 from workbench.util.threads import DEFAULT_THREADS
 
 ABSENT = "—"  # a missing value in a table
-FEWEST = 5  # questions: a bootstrap over fewer says nothing
 Cell = JsonMapping | float | None  # a metric: {"value", "low", "high"} or a number
 # control characters, marks that change the direction of text, line separators and lone surrogates
 _CONTROLS = re.compile(
@@ -424,8 +423,6 @@ def _value(cell: Cell) -> float | None:
 def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
     """Format a metric in percent: "52.3 [50, 55]" with an interval, else "52.3".
 
-    An interval over fewer than `FEWEST` questions is left out.
-
     Args:
         cell: a number, or a mapping with "value" and, for an interval, "low" and "high". Without a
             value, the result is "—".
@@ -435,8 +432,7 @@ def percent(cell: Cell, scale: float = 100.0, digits: int = 0) -> str:
     value = _value(cell)
     if value is None:
         return ABSENT
-    interval = cell if isinstance(cell, Mapping) and (cell.get("n") or FEWEST) >= FEWEST else {}
-    if interval.get("low") is None:
+    if not isinstance(cell, Mapping) or cell.get("low") is None:
         return f"{scale * value:.1f}"
-    low, high = (f"{scale * interval[bound]:.{digits}f}" for bound in ("low", "high"))
+    low, high = (f"{scale * cell[bound]:.{digits}f}" for bound in ("low", "high"))
     return f"{scale * value:.1f} [{low}, {high}]"

@@ -9,7 +9,6 @@ from typer import Argument, BadParameter, Option
 
 from workbench.cli.frame import (
     ABSENT,
-    FEWEST,
     Cell,
     DryRun,
     Json,
@@ -278,7 +277,7 @@ def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
     """Return the table cells for the paired test of a metric.
 
     The cells are the metric's two values, their difference with its interval, the p-value and the
-    number of questions. Over fewer than `FEWEST` questions, interval and p-value are left out.
+    number of questions. An interval or p-value of None is left out.
 
     Args:
         name: name of the metric.
@@ -289,6 +288,6 @@ def paired_cells(name: str, cell: JsonMapping) -> tuple[str, ...]:
         _value(name, cell["value"]),
         _value(name, cell["other"]),
         _value(name, {**cell, "value": cell["diff"]}),
-        f"{cell['p']:.3f}" if (cell["n"] or FEWEST) >= FEWEST else ABSENT,
+        ABSENT if cell["p"] is None else f"{cell['p']:.3f}",
         text(cell["n"]),
     )

@@ -289,16 +289,16 @@ def compare(
     for tier in ("all", *ordered, *(tier for tier in present if tier not in tiers)):
         for label, report in reports.items():
             cells = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
-            rates = {rate: _text(cells.get(rate), tier == "all") for rate in RATES}
+            rates = {rate: _text(cells.get(rate) or {}, tier == "all") for rate in RATES}
             rows.append({"tier": tier, "policy": label, **rates})
     return pd.DataFrame(rows)
 
 
-def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
-    if cell is None or cell["value"] is None:
+def _text(cell: Mapping[str, float | None], interval: bool) -> str:
+    if cell.get("value") is None:
         return "–"
-    bounds = f" [{cell['low']:.0%}, {cell['high']:.0%}]" if interval else ""
-    return f"{cell['value']:.0%}{bounds}"
+    bounded = interval and cell["low"] is not None
+    return f"{cell['value']:.0%}" + (f" [{cell['low']:.0%}, {cell['high']:.0%}]" if bounded else "")
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:

@@ -20,6 +20,7 @@ from workbench.util.jsonl import finite
 if TYPE_CHECKING:
     import numpy as np
 
+FEWEST = 5  # questions of an interval or a p-value
 CELLS = 1_000_000  # most resampling weights in memory at once
 CACHED = 4_000_000  # most resampling weights that are cached, in one or two bytes each
 AREAS = ("aurc", "auroc")
@@ -132,7 +133,7 @@ def intervals(
     """Return each metric with its 95 % bootstrap interval: `{metric: {value, low, high, n}}`.
 
     The metrics are those of `sums`, "aurc" and "auroc". `n` is the number of questions for which
-    the metric is defined. If n is 0, `value`, `low` and `high` are None.
+    the metric is defined. If n is 0, `value` is None; below `FEWEST`, `low` and `high` are None.
 
     Args:
         sums: numerators and denominators. With several runs, it has all questions of the first run,
@@ -151,7 +152,7 @@ def intervals(
     pieces = draws(count, len(answers.right), resamples=resamples, seed=seed, runs=runs)
     samples_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
     return {
-        name: {"value": finite(value), **interval(samples_R, value), "n": n}
+        name: {"value": finite(value), **interval(samples_R, value, n), "n": n}
         for name, value, samples_R, n in zip(names, values_M, samples_RM.T, counts, strict=True)
     }
 
@@ -169,7 +170,8 @@ def paired(
     * `n`: the number of questions for which the metric is defined in `a` and in `b`. Only these
       questions count.
 
-    Undefined values are None. Each resample draws the same questions from both sets.
+    Undefined values are None, and `low`, `high` and `p` also if n is below `FEWEST`. Each resample
+    draws the same questions from both sets.
 
     Args:
         a, b: each set's sums, and its answers ranked by confidence. Both must have the same
@@ -206,7 +208,7 @@ def paired(
             "value": finite(value),
             "other": finite(other),
             "diff": finite(diff),
-            **interval(samples_R, diff),
+            **interval(samples_R, diff, n),
             "p": _p_value(samples_R, diff, n),
             "n": n,
         }
@@ -231,16 +233,16 @@ def wilson(hits: float, n: int) -> tuple[float, float]:
     return max(0.0, (middle - spread) / (n + z * z)), min(1.0, (middle + spread) / (n + z * z))
 
 
-def interval(samples_R: np.ndarray, value: float) -> dict[str, float | None]:
+def interval(samples_R: np.ndarray, value: float, questions: int) -> dict[str, float | None]:
     """Return the 95 % percentile interval of R resampled values of a metric: `{low, high}`.
 
-    NaN samples are ignored. Both bounds are None if all samples are NaN, or if `value`, the metric
-    without resampling, is NaN.
+    NaN samples are ignored. Both bounds are None if there are fewer than `FEWEST` questions, if all
+    samples are NaN, or if `value`, the metric without resampling, is NaN.
     """
     import numpy as np
 
     known_D = samples_R[~np.isnan(samples_R)]
-    if np.isnan(value) or not len(known_D):
+    if questions < FEWEST or np.isnan(value) or not len(known_D):
         return {"low": None, "high": None}
     low, high = np.percentile(known_D, [2.5, 97.5])
     return {"low": float(low), "high": float(high)}
@@ -250,10 +252,10 @@ def _p_value(samples_R: np.ndarray, value: float, questions: int) -> float | Non
     import numpy as np
 
     known_D = samples_R[~np.isnan(samples_R)]
-    if np.isnan(value) or not len(known_D):
+    if questions < FEWEST or np.isnan(value) or not len(known_D):
         return None
     # Twice the share of differences ≤ 0 or ≥ 0, whichever is smaller. The bound 2/2^n keeps a
-    # difference on one or two questions from looking significant. Sums of floats are rounded: a
+    # difference on a few questions from looking significant. Sums of floats are rounded: a
     # difference this small counts as 0.
     tail = min((known_D <= 1e-12).sum(), (known_D >= -1e-12).sum())
     return min(1.0, max(2 * (int(tail) + 1) / (len(known_D) + 1), 2.0 ** (1 - questions)))

@@ -22,7 +22,6 @@ Key = tuple[str, int | None, int]  # question id, training step or None, sample 
 Answer = tuple[str, str]  # the text of a question, and the answer without thinking and plan
 
 VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # verdict -> value of the answer shown first
-LEAST = 5  # the smallest number of questions for which an interval is reported
 REASONS = {
     "win_rate": "no pair was judged in both orders",
     "position_bias": "no pair of different answers was judged in both orders",
@@ -177,7 +176,7 @@ def win_rate(
     * `pairs`: `{n, won, tied, lost, identical, incomplete}`, the number of pairs by result.
 
     The two rates have 95 % bootstrap intervals over questions. A bootstrap interval that is a
-    single point is replaced by Wilson's interval. With fewer than 5 (`LEAST`) questions, there is
+    single point is replaced by Wilson's interval. With fewer than 5 questions, there is
     no interval *(our choice)*.
 
     Args:
@@ -220,12 +219,10 @@ def _bounds(cell: JsonMapping) -> dict[str, float | None]:
     """Return the interval `{low, high}` of a rate, from its bootstrap interval.
 
     If the bootstrap interval is a single point, it is replaced by Wilson's interval. Both bounds
-    are None if the rate is undefined or there are fewer than `LEAST` questions.
+    are None if there is no bootstrap interval.
     """
-    if cell["value"] is None or cell["n"] < LEAST:
-        return {"low": None, "high": None}
     low, high = cell["low"], cell["high"]
-    if low == high:
+    if low is not None and low == high:
         low, high = wilson(cell["value"] * cell["n"], cell["n"])
     return {"low": low, "high": high}
 
