@@ -202,23 +202,29 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
             raise WorkbenchError(f"--set {change}: write {name}.FIELD=VALUE")
         paths = find(config, path)
         if not paths:
-            part, title = config, name
-            while (head := path.partition(".")[0]) in (inner := parts(part)):
-                # name the fields of the part alone
-                part, title, path = inner[head], f"{title}.{head}", path.partition(".")[2]
-            known = [full for full, _, _ in settings(part)]
+            head, _, last = path.rpartition(".")
+            of_path, of_head = _within(config, path), _within(config, head)
+            known = of_path or of_head or [full for full, _, _ in settings(config)]
             ends = {full: full.rpartition(".")[2] for full in known}
-            near = get_close_matches(path.rpartition(".")[2], set(ends.values()))
+            near = get_close_matches(last, set(ends.values()))
             hint = f"its fields are {', '.join(known)}"
-            if near:
+            if near and not of_path:
                 hint = f"did you mean {' or '.join(full for full in known if ends[full] in near)}?"
-            wrong = f"{title} has no field '{path}'" if path else f"{title} is a group"
-            raise WorkbenchError(f"--set {change}: {wrong}: {hint}")
+            title = f"{name}.{head}" if of_head else name
+            wrong = f"has no field '{last if of_head else path}'"
+            if of_path:
+                title, wrong = f"{name}.{path}", "is a group"
+            raise WorkbenchError(f"--set {change}: {title} {wrong}: {hint}")
         for full in paths:
             owner, _, field_name = full.rpartition(".")
             kind = _types(type(get(config, owner) if owner else config))[field_name]
             config = put(config, full, parse(text.strip(), kind, f"--set {change}"))
     return config
+
+
+def _within(config: DataclassInstance, group: str) -> list[str]:
+    """Return the full paths of the fields in nested configs with this full or short path."""
+    return [full for full, _, _ in settings(config) if group and f".{group}." in f".{full}"]
 
 
 def restore(config: Config, stored: JsonMapping) -> Config:
