@@ -369,8 +369,9 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
                 f"{cost['seconds']:.3f}",
                 f"{cost['seconds'] * part['prompts']:.1f}",
                 (
-                    f"**{ratio['value']:.2f}** [{ratio['low']:.2f}, {ratio['high']:.2f}]"
-                    f" n={ratio['n']}"
+                    f"**{ratio['value']:.2f}**"
+                    + (f" [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio["low"] else "")
+                    + f" n={ratio['n']}"
                     if ratio
                     else "–"
                 ),

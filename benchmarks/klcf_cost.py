@@ -453,6 +453,13 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
     return found
 
 
+def with_bounds(ratio: Mapping[str, Any]) -> str:
+    """Return a ratio as text, with its interval if it has one."""
+    if ratio["low"] is None:
+        return f"{ratio['value']:.2f}"
+    return f"{ratio['value']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]"
+
+
 def show(found: Mapping[str, Any]) -> None:
     for name, part in found["parts"].items():
         print(f"{name}: {part['prompts']} prompts × {part['rounds']}, {part['claims']} claims each")
@@ -460,10 +467,7 @@ def show(found: Mapping[str, Any]) -> None:
             print(f"  {way:10}", "  ".join(f"{key} {value:g}" for key, value in stated.items()))
         for way, ratio in part["ratios"].items():
             bare = part["ratios_without_passes"][way]
-            print(
-                f"  {way} / {OURS}: {ratio['value']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}],"
-                f" without passes {bare:.2f}"
-            )
+            print(f"  {way} / {OURS}: {with_bounds(ratio)}, without passes {bare:.2f}")
 
 
 def main() -> None:

@@ -90,9 +90,10 @@ def metrics(
 ) -> int:
     """Measure the factuality of judged responses.
 
-    All metrics have 95 % intervals. Two files are compared by paired tests. With --judge, a
-    language model also judges the answers. With one file, the model rates the coherence and the
-    helpfulness of each answer. With two files, it states which of two answers it prefers.
+    Metrics over at least five questions have 95 % intervals. Two files are compared by paired
+    tests. With --judge, a language model also judges the answers. With one file, the model rates
+    the coherence and the helpfulness of each answer. With two files, it states which of two answers
+    it prefers.
     """
     if figures is not None and other is None and not hacks:
         raise BadParameter(

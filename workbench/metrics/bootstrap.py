@@ -20,7 +20,7 @@ from workbench.util.jsonl import finite
 if TYPE_CHECKING:
     import numpy as np
 
-FEWEST = 5  # questions of an interval or a p-value
+FEWEST = 5  # fewest questions for an interval or a p-value (ours)
 CELLS = 1_000_000  # most resampling weights in memory at once
 CACHED = 4_000_000  # most resampling weights that are cached, in one or two bytes each
 AREAS = ("aurc", "auroc")

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from workbench.metrics.bootstrap import FEWEST
 from workbench.runs.folder import read_json
 from workbench.types import JsonMapping, JsonObject
 from workbench.util.jsonl import finite
@@ -42,6 +43,8 @@ def read_accuracies(path: Path) -> JsonObject | None:
             error = metrics.get(f"{name}_stderr,{chosen}" if chosen else f"{name}_stderr")
             if not isinstance(error, float):
                 error = math.sqrt(value * (1 - value) / n) if n else None
+            if n and n < FEWEST:
+                error = None
             shown = f"{task} {name}" + (f",{chosen}" if chosen not in ("", "none") else "")
             cells[shown] = {"value": value, **_interval(value, error), "n": n, "stderr": error}
     return cells
@@ -62,7 +65,8 @@ def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
     * `n`: the number of samples in `after`.
     * `drop`: whether the whole interval is below 0.
 
-    An accuracy is left out if it is in only one result or has no standard error.
+    An accuracy is left out if it is in only one result, or has no standard error or fewer than 5
+    samples.
 
     Args:
         after, before: results of `read_accuracies`.

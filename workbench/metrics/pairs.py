@@ -176,8 +176,7 @@ def win_rate(
     * `pairs`: `{n, won, tied, lost, identical, incomplete}`, the number of pairs by result.
 
     The two rates have 95 % bootstrap intervals over questions. A bootstrap interval that is a
-    single point is replaced by Wilson's interval. With fewer than 5 questions, there is
-    no interval *(our choice)*.
+    single point is replaced by Wilson's interval.
 
     Args:
         duels: the judge's results, one for each pair, from `judge_pairs`.

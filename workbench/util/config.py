@@ -192,8 +192,8 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
         changes: values of the option `--set`.
 
     Raises:
-        WorkbenchError: the config has no such field (the message lists similar names, or all), or
-            the value has the wrong type.
+        WorkbenchError: the config has no such field (the message lists similar names, or all fields
+            of the group that the change names, or of the config), or the value has the wrong type.
     """
     for change in changes:
         target, equals, text = change.partition("=")
@@ -202,18 +202,18 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
             raise WorkbenchError(f"--set {change}: write {name}.FIELD=VALUE")
         paths = find(config, path)
         if not paths:
-            head, _, last = path.rpartition(".")
-            of_path, of_head = _within(config, path), _within(config, head)
-            known = of_path or of_head or [full for full, _, _ in settings(config)]
+            group, known = path.strip("."), []
+            while group and not (known := _within(config, group)):
+                group = group.rpartition(".")[0]  # the longest part of the path that is a group
+            known = known or [full for full, _, _ in settings(config)]
+            rest = path.strip(".").removeprefix(group).strip(".")
             ends = {full: full.rpartition(".")[2] for full in known}
-            near = get_close_matches(last, set(ends.values()))
+            near = get_close_matches(rest.rpartition(".")[2], set(ends.values()))
             hint = f"its fields are {', '.join(known)}"
-            if near and not of_path:
+            if near:
                 hint = f"did you mean {' or '.join(full for full in known if ends[full] in near)}?"
-            title = f"{name}.{head}" if of_head else name
-            wrong = f"has no field '{last if of_head else path}'"
-            if of_path:
-                title, wrong = f"{name}.{path}", "is a group"
+            title = f"{name}.{group}" if group else name
+            wrong = f"has no field '{rest}'" if rest else "is a group"
             raise WorkbenchError(f"--set {change}: {title} {wrong}: {hint}")
         for full in paths:
             owner, _, field_name = full.rpartition(".")
@@ -223,8 +223,13 @@ def override(config: Config, name: str, changes: Sequence[str]) -> Config:
 
 
 def _within(config: DataclassInstance, group: str) -> list[str]:
-    """Return the full paths of the fields in nested configs with this full or short path."""
-    return [full for full, _, _ in settings(config) if group and f".{group}." in f".{full}"]
+    """Return the full paths of the fields of a nested config; [] if there is no such config.
+
+    A short path may name several nested configs. A full path takes precedence.
+    """
+    every = [full for full, _, _ in settings(config)]
+    full_path = [full for full in every if full.startswith(f"{group}.")]
+    return full_path or [full for full in every if f".{group}." in full]
 
 
 def restore(config: Config, stored: JsonMapping) -> Config:
