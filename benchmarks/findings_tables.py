@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import reproduce
+from benchmarks.tables import cell
 
 BIOGRAPHIES = (
     "test",
@@ -368,13 +369,7 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
                 way,
                 f"{cost['seconds']:.3f}",
                 f"{cost['seconds'] * part['prompts']:.1f}",
-                (
-                    f"**{ratio['value']:.2f}**"
-                    + (f" [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio["low"] else "")
-                    + f" n={ratio['n']}"
-                    if ratio
-                    else "–"
-                ),
+                (f"{cell(ratio)} n={ratio['n']}" if ratio else "–"),
                 f"{bare:.2f}" if bare else "–",
                 f"{cost['calls']:.1f}",
                 f"{cost['searches']:.1f}",

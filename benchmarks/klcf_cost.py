@@ -38,6 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.scripted_judge import JudgeServer  # noqa: E402
 from benchmarks.served import serving  # noqa: E402
+from benchmarks.tables import cell  # noqa: E402
 from tests.helpers.world_judge import world_script  # noqa: E402
 from workbench.judge import endpoint  # noqa: E402
 from workbench.methods.bench import Bench, bench  # noqa: E402
@@ -453,13 +454,6 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
     return found
 
 
-def with_bounds(ratio: Mapping[str, Any]) -> str:
-    """Return a ratio as text, with its interval if it has one."""
-    if ratio["low"] is None:
-        return f"{ratio['value']:.2f}"
-    return f"{ratio['value']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]"
-
-
 def show(found: Mapping[str, Any]) -> None:
     for name, part in found["parts"].items():
         print(f"{name}: {part['prompts']} prompts × {part['rounds']}, {part['claims']} claims each")
@@ -467,7 +461,7 @@ def show(found: Mapping[str, Any]) -> None:
             print(f"  {way:10}", "  ".join(f"{key} {value:g}" for key, value in stated.items()))
         for way, ratio in part["ratios"].items():
             bare = part["ratios_without_passes"][way]
-            print(f"  {way} / {OURS}: {with_bounds(ratio)}, without passes {bare:.2f}")
+            print(f"  {way} / {OURS}: {cell(ratio)}, without passes {bare:.2f}")
 
 
 def main() -> None:

@@ -11,16 +11,16 @@ def markdown(columns: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def cell(rate: dict) -> str:
-    return f"{rate['value']:.2f} [{rate['low']:.2f}, {rate['high']:.2f}]"
+def cell(rate: dict, digits: str = ".2f") -> str:
+    """Return a value with its interval, if there is one, in a format; a dash without a value."""
+    if rate["value"] is None:
+        return "–"
+    bounds = [f"{rate[key]:{digits}}" for key in ("low", "high") if rate[key] is not None]
+    return f"{rate['value']:{digits}}" + (f" [{', '.join(bounds)}]" if bounds else "")
 
 
 def share(rate: dict) -> str:
-    return (
-        "–"
-        if rate["value"] is None
-        else f"{rate['value']:.0%} [{rate['low']:.0%}, {rate['high']:.0%}]"
-    )
+    return cell(rate, ".0%")
 
 
 def real_judge(found: dict) -> str:
