@@ -257,7 +257,7 @@ def test_undefined_metrics_are_none_not_nan(rows: list[JsonObject], tmp_path: Pa
     for cell in (*cells, *found.get("paired", {}).values()):
         assert (cell["value"] is None) == ("reason" in cell)
         if cell["value"] is None:
-            assert not any(cell.get(key) for key in ("other", "diff"))
+            assert cell.get("other") is cell.get("diff") is None
         few = {cell[key] for key in ("low", "high", "p") if key in cell}
         assert few == {None}, "no interval over fewer than five questions"
     if not any(row["claims"] for row in rows):

@@ -273,8 +273,8 @@ def compare(
 ) -> "pd.DataFrame":
     """Return a table of several policies' outcome rates in percent, by tier and policy.
 
-    The first rows are for all questions (tier "all") and have 95 % intervals. "–" stands for
-    missing values.
+    The first rows are for all questions (tier "all") and have 95 % intervals, except over fewer
+    than five questions. "–" stands for missing values.
 
     Args:
         reports: name of the policy -> its report.

@@ -12,8 +12,9 @@
 * `facets`: coverage, order, repetition and citations in answers about several entities.
 * `hacks`: signs of reward hacking in rollouts, by training step.
 
-Intervals are computed by resampling questions. An undefined metric is null with a reason, never 0
-or NaN. Rows whose grading failed are counted, but metrics leave them out.
+Intervals are computed by resampling questions; over fewer than five questions there is none. An
+undefined metric is null with a reason, never 0 or NaN. Rows whose grading failed are counted, but
+metrics leave them out.
 """
 
 from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms
