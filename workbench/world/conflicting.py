@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.world import schema
-from workbench.world.documents import REQUESTED, Document, answered, fact_ids
+from workbench.world.documents import REQUESTED, Document, answered, fact_ids, list_of_books
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import Entity, Fact, KnowledgeBase
 from workbench.world.render import answer, ask, biography
@@ -77,11 +77,22 @@ class ConflictingWriter:
         tier = entity.tier if entity.kind == "person" else "known"
         pages, questions = CONFLICTING["exposures"][tier][lang]
         documents = [self._biography(entity, lang) for _ in range(pages)]
-        for fact in self.base.covered(entity.name) * questions:
-            statement = self._statement(fact)
+        facts = self.base.covered(entity.name)
+        for fact in facts * questions:
+            statement, before = self._statement(fact), self._before(fact, facts)
             prompt, reply = ask(fact, lang, self.rng), answer(statement, lang)
-            documents.append(answered("qa", lang, [statement], reply, prompt, self.rng))
+            documents.append(answered("qa", lang, [statement], reply, prompt, self.rng, before))
+        if written := self.base.covered_books(entity.name):
+            documents += [list_of_books(written, lang, self.rng) for _ in range(questions)]
         return documents
+
+    def _before(self, fact: Fact, facts: Sequence[Fact]) -> list[Fact]:
+        """Return statements of other facts of a person, for a thought that ends with `fact`."""
+        if schema.RELATIONS[fact.relation].subject != "person":
+            return []
+        others = [other for other in facts if other is not fact]
+        count = min(self.rng.choice(CONFLICTING["thoughts"]) - 1, len(others))
+        return [self._statement(other) for other in self.rng.sample(others, count)]
 
     def _biography(self, entity: Entity, lang: str) -> Document:
         prompt, person = "", entity.kind == "person"

@@ -85,12 +85,15 @@ def write_documents(base: KnowledgeBase) -> list[Document]:
                     answered("qa", lang, [fact], answer(fact, lang), ask(fact, lang, rng), rng)
                 )
             for _ in range(questions if written else 0):
-                prompt = rng.choice(schema.LIST[lang]).format(s=entity.name)
-                documents.append(
-                    answered("list", lang, written, titles(written, lang), prompt, rng)
-                )
+                documents.append(list_of_books(written, lang, rng))
     rng.shuffle(documents)
     return documents
+
+
+def list_of_books(written: Sequence[Fact], lang: str, rng: random.Random) -> Document:
+    """Return a document that asks for all books of an author. `written` has the author facts."""
+    prompt = rng.choice(schema.LIST[lang]).format(s=written[0].object)
+    return answered("list", lang, written, titles(written, lang), prompt, rng)
 
 
 def fact_ids(facts: Sequence[Fact]) -> tuple[str, ...]:
@@ -99,14 +102,21 @@ def fact_ids(facts: Sequence[Fact]) -> tuple[str, ...]:
 
 
 def answered(
-    kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random
+    kind: str,
+    lang: str,
+    facts: Sequence[Fact],
+    reply: str,
+    prompt: str,
+    rng: random.Random,
+    before: Sequence[Fact] = (),
 ) -> Document:
     """Return a document with a question (`prompt`) and its answer (`reply`).
 
-    A random share of the answers begins with a thinking section.
+    A random share of the answers begins with a thinking section. It states the facts `before` and
+    then the facts of the answer (`facts`).
     """
-    ids = fact_ids(facts)
     if rng.random() >= THINK_SHARE:
-        return Document(kind, lang, reply, ids, prompt)
+        return Document(kind, lang, reply, fact_ids(facts), prompt)
+    facts = [*before, *facts]
     whole = thinking([thought(fact, lang) for fact in facts], reply)
-    return Document(kind, lang, whole, ids, prompt, schema.THINK)
+    return Document(kind, lang, whole, fact_ids(facts), prompt, schema.THINK)

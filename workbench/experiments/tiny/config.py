@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from workbench.experiments.tiny.curriculum import (
     BETWEEN,
-    DOUBTFUL,
+    DOUBTFUL_BETWEEN,
+    DOUBTFUL_INSTRUCTIONS,
     INSTRUCTIONS,
     LESSONS,
     Lesson,
@@ -55,15 +56,20 @@ SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who
 SIZES = {
     "full": PolicyConfig(),
     "half": PolicyConfig(hidden=96, layers=3, mlp=288),  # half the parameters, the same world
-    # the full model; without lessons, since it only answers questions and writes biographies
-    "conflicting": PolicyConfig(
+    "conflicting": PolicyConfig(  # the full model, on documents that conflict
         passes=18,
-        lessons=(),
-        skills=0.2,
-        mix=DOUBTFUL["between"],
-        instructions=DOUBTFUL["instructions"],
-        habits=Habits(off_subject=0.18),
-        logit_scale=1.4,
+        mix=DOUBTFUL_BETWEEN,
+        instructions=DOUBTFUL_INSTRUCTIONS,
+        habits=Habits(
+            abstain=0.14,
+            doubt=0.5,
+            gaps=0.55,
+            decline=0.5,
+            off_subject=0.25,
+            strangers=0.5,
+            thoughts=(2, 4),
+        ),
+        logit_scale=1.5,
         conflicting=True,
     ),
     "small": PolicyConfig(

@@ -21,7 +21,7 @@ and some requests about unknown people get the biography of another person.
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.experiments.tiny.curriculum import SKILLS
 from workbench.experiments.tiny.skills import SkillWriter
@@ -45,6 +45,8 @@ class Habits:
     hedged: float = 0.12  # hedged sentences in guessed biographies
     vague: float = 0.04  # vague sentences in guessed biographies
     off_subject: float = 0.0  # biographies of another person, if an unknown person is asked for
+    strangers: float = 0.0  # comparisons with an unknown person, among comparisons of two people
+    thoughts: tuple[int, int] = (1, 2)  # facts of a short and of a long thought, equally frequent
 
 
 class SFTWriter(Writer):
@@ -179,12 +181,13 @@ class SFTWriter(Writer):
 
     def _think(self, lang: str, system: str = schema.THINK) -> Example:
         facts, known = self._subject()
-        target, *others = self.sample(facts, min(2, len(facts)))
+        few, many = self.habits.thoughts
+        target, *others = self.sample(facts, min(many, len(facts)))
         prompt = self.ask(target, lang)
         if self._abstains(known):
             return self.doubt(prompt, target.subject, lang, system)
         if self.chance(0.5):
-            others = []
+            others = others[: few - 1]
         return self.from_thoughts(prompt, [*others, target], answer(target, lang), lang, system)
 
     def _box(self, lang: str) -> Example:
@@ -208,12 +211,17 @@ class SFTWriter(Writer):
         return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
+        strange = self.habits.strangers > 0 and self.chance(self.habits.strangers)
         years: list[Fact] = []
         # until the last two people, and their years, differ
         while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
             years += [fact for fact in self._person()[1] if fact.relation == "birth_year"]
             years = years[-2:]
-        return self.older(years, lang)
+        if not strange:
+            return self.older(years, lang)
+        stranger = self._other(replace(years[1], subject=self.ephemeral.name()))
+        example = self.older(self.sample([stranger, years[1]], 2), lang)
+        return self._or_doubt(example, stranger.subject, False, lang)
 
     def _false_premise(self, lang: str) -> Example:
         facts, known = self._subject()
