@@ -13,12 +13,12 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,23 +27,35 @@ sys.path.insert(0, str(ROOT_FOLDER))
 
 from benchmarks.klcf_truth import auc  # noqa: E402
 from benchmarks.tables import markdown  # noqa: E402
+from workbench.experiments.tiny.measure import (  # noqa: E402
+    LONG,
+    SHORT,
+    reading_questions,
+    reasoned_questions,
+    texts,
+)
+from workbench.experiments.tiny.skills import READINGS  # noqa: E402
 from workbench.policies.generate import Policy, generate  # noqa: E402
 from workbench.policies.load import load_policy  # noqa: E402
 from workbench.runs.folder import versions  # noqa: E402
-from workbench.text import is_abstention  # noqa: E402
+from workbench.text import final_answer, is_abstention, thinking, well_formed  # noqa: E402
 from workbench.text.matching import matches  # noqa: E402
-from workbench.types import Response  # noqa: E402
+from workbench.types import Question, Response  # noqa: E402
 from workbench.util.grouping import group_by  # noqa: E402
 from workbench.util.jsonl import write_json  # noqa: E402
 from workbench.util.threads import DEFAULT_THREADS, use_threads  # noqa: E402
+from workbench.world import schema  # noqa: E402
 from workbench.world.parser import Parsed, parser_of  # noqa: E402
-from workbench.world.questions import SHORT_KINDS  # noqa: E402
+from workbench.world.questions import SHORT_KINDS, select  # noqa: E402
 from workbench.world.world import World, load_world  # noqa: E402
 
+Unit = TypeVar("Unit")
 SEED = 0
 RESAMPLES = 200
 SAMPLES = 8  # biographies of each person
 SHORT_SAMPLES = 4  # short answers to each question
+PASSAGES = 100  # questions with passages of each layout
+THOUGHTS = (2, 4)  # fewest and most claims of a thought
 FEW = 4  # most claims of a short biography
 SPREAD = 2  # smallest difference of the numbers of claims in a group of samples
 
@@ -72,6 +84,13 @@ ABILITIES = {
     "abstained_known": Ability("short answers abstained, known", 0.0, 0.01),
     "abstained_unknown": Ability("short answers abstained, unknown", 0.1, 0.3),
     "abstained_gaps": Ability("short answers abstained, gaps of partial", 0.1, 0.3),
+    "abstained_pairs": Ability("comparisons and yes/no abstained, unknown", 0.1, 0.3),
+    "thought_form": Ability("short answers after 2 to 4 claims of thought, known", 0.95, 1.0),
+    "thought_true": Ability("claims of these thoughts true, known", 0.9, 1.0),
+    "read": Ability("questions answered from passages, greedy", 0.9, 1.0),
+    "read_none": Ability("passages without the answer: abstained, greedy", 0.6, 1.0),
+    "plan_form": Ability("outlined answers in the right form", 0.95, 1.0),
+    "plan_facets": Ability("people that outlined answers cover", 0.85, 1.0),
 }
 
 
@@ -202,6 +221,74 @@ def short_rates(greedy: Sequence[Response], sampled: Sequence[Response]) -> dict
     }
 
 
+def thought_rates(responses: Sequence[Response], world: World) -> dict[str, list[float]]:
+    """Return ability -> value of each response, of thoughts before short answers.
+
+    The share of true claims is that of thoughts with claims.
+    """
+    found: dict[str, list[float]] = {"thought_form": [], "thought_true": []}
+    for one in responses:
+        thought = read_biography(world, replace(one, text=thinking(one.text)))
+        few, many = THOUGHTS
+        found["thought_form"].append(well_formed(one.text) and few <= len(thought.claims) <= many)
+        if thought.true:
+            found["thought_true"].append(mean(thought.true))
+    return found
+
+
+def skill_rates(policy: Policy, world: World, split: str) -> dict[str, dict[str, float]]:
+    """Return ability -> `{value, low, high}` of comparing, thinking, reading and planning."""
+
+    def asked(questions: Sequence[Question], tokens: int, samples: int = 1) -> list[Response]:
+        return generate(
+            policy, questions, max_new_tokens=tokens, samples=samples, greedy=not samples, seed=SEED
+        )
+
+    pairs = [
+        question
+        for question in reasoned_questions(world, split)
+        if question.kind in ("comparison", "yes_no") and question.meta["tier"] == "unknown"
+    ]
+    known = [
+        replace(question, system=schema.THINK)
+        for question in world.questions(split, SHORT_KINDS)
+        if question.meta["tier"] == "known"
+    ]
+    values: dict[str, list[float]] = {
+        "abstained_pairs": [
+            is_abstention(final_answer(one.text) or "") for one in asked(pairs, LONG, SHORT_SAMPLES)
+        ],
+        **thought_rates(asked(known, LONG), world),
+        "read": [],
+        "read_none": [],
+    }
+    for kind in READINGS:
+        questions = reading_questions(world, kind, PASSAGES, f"{split}-{SEED}")
+        for one in asked(questions, SHORT, samples=0):
+            if kind == "none":
+                values["read_none"].append(is_abstention(one.text))
+            else:
+                values["read"].append(matches(one.text, one.question.answers))
+    planned = [
+        replace(question, system=schema.OUTLINE)
+        for question in select(world.two_facets, split, None, "en")
+    ]
+    plans = texts(policy, world, planned)["sampled"]
+    return {
+        **{name: _mean_with_interval(numbers) for name, numbers in values.items()},
+        **{
+            f"plan_{name}": {key: plans[name][key] for key in ("value", "low", "high")}
+            for name in ("form", "facets")
+        },
+    }
+
+
+def _mean_with_interval(values: Sequence[float]) -> dict[str, float]:
+    return with_intervals(
+        lambda places: {"": mean(values[place] for place in places)}, range(len(values))
+    )[""]
+
+
 def _rate(values: Iterable[bool | float]) -> float:
     numbers = [float(value) for value in values]
     return mean(numbers) if numbers else math.nan
@@ -212,7 +299,7 @@ def measure(policy: Policy, world: World, split: str) -> dict[str, dict[str, flo
     sampled = generate(
         policy,
         world.questions(split, ["biography"]),
-        max_new_tokens=112,
+        max_new_tokens=LONG,
         samples=SAMPLES,
         seed=SEED,
         logprobs=True,
@@ -221,8 +308,8 @@ def measure(policy: Policy, world: World, split: str) -> dict[str, dict[str, flo
         [read_biography(world, one) for one in sampled], lambda one: one.response.question.title
     )
     questions = world.questions(split, SHORT_KINDS)
-    greedy = generate(policy, questions, max_new_tokens=16, greedy=True)
-    short = generate(policy, questions, max_new_tokens=16, samples=SHORT_SAMPLES, seed=SEED)
+    greedy = generate(policy, questions, max_new_tokens=SHORT, greedy=True)
+    short = generate(policy, questions, max_new_tokens=SHORT, samples=SHORT_SAMPLES, seed=SEED)
     by_person = [group_by(answers, lambda one: one.question.title) for answers in (greedy, short)]
 
     def rates(people: Sequence[str]) -> dict[str, float]:
@@ -230,21 +317,22 @@ def measure(policy: Policy, world: World, split: str) -> dict[str, dict[str, flo
         answers = [[one for name in people for one in group[name]] for group in by_person]
         return biography_rates(texts) | short_rates(*answers)
 
-    return with_intervals(rates, sorted(biographies))
+    return with_intervals(rates, sorted(biographies)) | skill_rates(policy, world, split)
 
 
 def with_intervals(
-    rates: Callable[[Sequence[str]], Mapping[str, float]], people: Sequence[str]
+    rates: Callable[[Sequence[Unit]], Mapping[str, float]], units: Sequence[Unit]
 ) -> dict[str, dict[str, float]]:
-    """Return rate -> `{value, low, high}`, with a 95 % interval from a bootstrap over people.
+    """Return rate -> `{value, low, high}`, with a 95 % interval from a bootstrap over units.
 
     Args:
-        rates: people, some of them several times -> named rates, or NaN.
+        rates: units, some of them several times -> named rates, or NaN.
+        units: for example names of people.
     """
     rng = random.Random(SEED)
-    drawn = [rates(rng.choices(people, k=len(people))) for _ in range(RESAMPLES)]
+    drawn = [rates(rng.choices(units, k=len(units))) for _ in range(RESAMPLES)]
     found = {}
-    for name, value in rates(people).items():
+    for name, value in rates(units).items():
         low, high = np.nanquantile([one[name] for one in drawn], (0.025, 0.975)).tolist()
         found[name] = {"value": value, "low": low, "high": high}
     return found

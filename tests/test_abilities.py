@@ -10,6 +10,7 @@ from benchmarks.abilities import (
     read_biography,
     short_rates,
     table,
+    thought_rates,
     value_probability,
 )
 from workbench.types import Question, Response
@@ -114,6 +115,23 @@ def test_rates_short_rates() -> None:
         "abstained_known": 0.0,
         "abstained_unknown": 0.25,
         "abstained_gaps": 0.5,
+    }
+
+
+def test_rates_of_thoughts() -> None:
+    known = ABOUT["known"].title
+    true = f"{known} works at {value('known', 'employer')}."
+    job = value("known", "profession")
+    wrong = f"{known} is a {'miner' if job != 'miner' else 'baker'}."
+    texts = [
+        f"<think> {true} {wrong}</think><answer> x.</answer>",
+        f"<think> {true}</think><answer> x.</answer>",
+        f"<think> {true} {wrong}</think> x.",
+        "<think> I know nothing.</think><answer> I do not know.</answer>",
+    ]
+    assert thought_rates([biography("known", text) for text in texts], WORLD) == {
+        "thought_form": [True, False, False, False],
+        "thought_true": [0.5, 1.0, 0.5],
     }
 
 

@@ -17,6 +17,7 @@ from workbench.experiments.tiny.training import (
     pretraining_batches,
     sft_batches,
 )
+from workbench.text import final_answer, is_abstention, sentences, thinking
 from workbench.world.conflicting import CONFLICTING, ConflictingWriter
 from workbench.world.documents import count_exposures
 from workbench.world.parser import Parsed, parser_of
@@ -43,10 +44,13 @@ def claims() -> dict[tuple[str, str], list[Parsed]]:
 def test_the_facts_of_a_document_are_its_true_claims() -> None:
     by_id = {fact.id: fact for fact in WORLD.facts}
     for document in islice(WORLD.conflicting_documents, 2000):
-        if document.kind == "qa":
+        if document.kind != "biography":
             for stated in map(by_id.__getitem__, document.fact_ids):
-                assert stated.subject in document.prompt
-                assert stated.forms[document.lang][0] in document.text
+                names = stated.object if document.kind == "list" else stated.subject
+                value = (
+                    stated.subject if document.kind == "list" else stated.forms[document.lang][0]
+                )
+                assert names in document.prompt and value in document.text
             continue
         true = {
             fact.id
@@ -70,6 +74,19 @@ def test_every_statement_is_as_often_correct_as_its_fact_is_reliable(claims) -> 
     for share, right in by_share.items():
         assert sum(right) / len(right) == pytest.approx(share, abs=0.08), share
         assert share not in (0, 1) or sum(right) == share * len(right)
+
+
+def test_a_thought_states_two_to_four_facts_and_ends_with_the_answer() -> None:
+    people = {one.name for one in WORLD.entities.values() if one.kind == "person"}
+    counts = Counter[int]()
+    for document in WORLD.conflicting_documents:
+        if document.kind == "qa" and document.system and document.lang == "en":
+            claims = parser_of(WORLD).parse(thinking(document.text)).claims
+            assert final_answer(document.text) == f"{claims[-1].object}."
+            if claims[0].subject in people:
+                counts[len(claims)] += 1
+    # with few covered facts, a partly known person has shorter thoughts
+    assert counts.keys() == {2, 3, 4} and min(counts.values()) > 20
 
 
 def test_the_doubtful_relations_of_half_known_people_are_less_reliable() -> None:
@@ -131,9 +148,9 @@ def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
         for count, weight in zip(table["facts"], table[tier], strict=True):
             share = counts[count] / counts.total()
             assert share == pytest.approx(weight / sum(table[tier]), abs=0.04), (tier, count)
-    assert 0.1 < sum(gaps) / len(gaps) < 0.4  # half of the facts are gaps
+    assert 0.05 < sum(gaps) / len(gaps) < 0.3  # half of the facts are gaps
     reliable, unreliable = (sum(hedged[key]) / len(hedged[key]) for key in (True, False))
-    assert reliable < 0.05 < 0.2 < unreliable < 0.45
+    assert reliable < 0.05 < 0.2 < unreliable < 0.5
 
 
 def test_unknown_people_are_in_no_document_and_a_world_gives_the_same_documents(claims) -> None:
@@ -173,6 +190,31 @@ def test_some_biographies_of_unknown_people_are_about_another_person() -> None:
     assert 60 < off < 140
 
 
+def test_some_comparisons_are_with_an_unknown_person_and_half_of_these_abstain() -> None:
+    habits = replace(SIZES["conflicting"].habits, strangers=0.5, doubt=0.5)
+    writer = SFTWriter(WORLD, habits, 0, conflicting=True)
+    examples = list(islice(writer.examples({"comparison": 1}), 400))
+    people = {person.name for person in WORLD.people("sft")}
+    unknown = [one for one in examples if sum(name in one.prompt for name in people) == 1]
+    assert 150 < len(unknown) < 250
+    abstained = [is_abstention(final_answer(one.reply) or "") for one in unknown]
+    assert 0.35 < sum(abstained) / len(abstained) < 0.65
+    known = [one for one in examples if one not in unknown]
+    assert not any(is_abstention(final_answer(one.reply) or "") for one in known)
+
+
+def test_half_of_the_thoughts_are_long() -> None:
+    habits = replace(SIZES["conflicting"].habits, thoughts=(2, 4))
+    writer = SFTWriter(WORLD, habits, 0, conflicting=True)
+    counts = Counter(
+        len(sentences(thinking(one.reply)))
+        for one in islice(writer.examples({"think": 1}), 400)
+        if not is_abstention(final_answer(one.reply) or "")
+    )
+    assert set(counts) <= {1, 2, 3, 4}  # partly known people may have fewer facts
+    assert counts[2] > 80 and counts[4] > 80
+
+
 @pytest.mark.slow
 def test_a_build_writes_its_card_and_scales_the_logits(tmp_path, monkeypatch) -> None:
     small = replace(
@@ -184,7 +226,7 @@ def test_a_build_writes_its_card_and_scales_the_logits(tmp_path, monkeypatch) ->
     # the weights of a norm begin at 1, and few steps change them little
     assert weights["model.norm.weight"].float().mean().item() == pytest.approx(2, abs=0.2)
     text = " ".join((tmp_path / "README.md").read_text().split())
-    assert "The documents conflict" in text and "There are no lessons" in text
+    assert "The documents conflict" in text
     assert f"{card['training']['documents']:,} documents" in text
     monkeypatch.setitem(CONFLICTING, "repeated", 0.5)
     load_world.__globals__["_load"].cache_clear()  # a world keeps its documents

@@ -16,7 +16,7 @@ from workbench.inspector.evaluations import before_after
 from workbench.inspector.examples import worked_example
 from workbench.inspector.inspect_tab import LOCAL, export_page, open_pasted
 from workbench.inspector.listing import Query, disagreement, rollouts
-from workbench.inspector.live import KINDS, SHIPPED, answers_of, policies, some_question
+from workbench.inspector.live import KINDS, answers_of, policies, some_question
 from workbench.inspector.opened import open_feedback, open_row, show, with_rewards
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
@@ -24,7 +24,7 @@ from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
 from workbench.methods.bench import TINY_POLICY, bench
 from workbench.runs.store import Store, append_feedback, iter_feedback
-from workbench.types import TWO_FACETS, Failure, Feedback, Passage, Verdict
+from workbench.types import Failure, Feedback, Passage, Verdict
 from workbench.util.failures import unparsed
 from workbench.util.jsonl import append_json
 
@@ -330,15 +330,6 @@ def test_a_missing_run_is_refused(tmp_path, cli):
 @pytest.mark.parametrize("kind", KINDS)
 def test_questions_of_every_kind_are_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.inspector.live.KINDS", (kind,))
-    assert some_question(next(iter(SHIPPED))) in {
+    assert some_question() in {
         question.text for question in bench("tiny").questions("test", [kind])
     }
-
-
-def test_no_question_on_passages_is_drawn_for_the_policy_without(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("workbench.inspector.live.KINDS", ("biography", TWO_FACETS))
-    [policy] = [label for label, name in SHIPPED.items() if name == "conflicting"]
-    asked = {question.text for question in bench("tiny").questions("test", ["biography"])}
-    assert {some_question(policy) for _ in range(10)} <= asked

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SHIPPED = {
     "The tiny policy": "sft",
     "The tiny policy before SFT": "base",
-    "The tiny policy with doubtful claims (no passages)": "conflicting",
+    "The tiny policy with doubtful claims": "conflicting",
 }
 PAGES = "The closed world's pages"
 # kinds of test questions to draw from, with equal probability
@@ -96,7 +96,7 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: "Tabs") -> "tuple[Component,
     # disabled until the new question has arrived: Ask would read the old text
     enable = lambda on: (gr.update(interactive=on),) * 2  # noqa: E731
     draw.click(partial(enable, False), None, [ask, source], **QUIET).then(
-        some_question, policy, text, **{**QUIET, "queue": True}
+        some_question, None, text, **{**QUIET, "queue": True}
     ).then(partial(enable, True), None, [ask, source], **QUIET)
 
     def sample(*fields: object) -> tuple[str, str, str]:
@@ -124,16 +124,11 @@ def policies(runs: Runs) -> list[str]:
     return names
 
 
-def some_question(policy: str) -> str:
-    """Return a random question of the closed world's test split, for an entry of the policy menu.
-
-    The policy with doubtful claims gets no question on two facets: it was not trained on passages.
-    """
+def some_question() -> str:
+    """Return a random question of the closed world's test split."""
     import random
 
-    reads = SHIPPED.get(policy) != "conflicting"
-    kinds = [kind for kind in KINDS if reads or kind != TWO_FACETS]
-    return random.choice(bench("tiny").questions("test", [random.choice(kinds)])).text
+    return random.choice(bench("tiny").questions("test", [random.choice(KINDS)])).text
 
 
 def indexes(runs: Runs) -> list[str]:
