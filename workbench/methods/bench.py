@@ -33,7 +33,7 @@ from workbench.world.questions import SHORT_KINDS, select
 DATA = Path(__file__).resolve().parents[2] / "data"
 TINY_POLICY = DATA / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
-# trained on documents that conflict: also writes doubtful claims, but only in biographies
+# trained on documents that conflict, so that its biographies also have doubtful claims
 CONFLICTING = DATA / "conflicting-policy"
 # fine-tuned checkpoint -> its pre-trained model
 PRETRAINED = {DEFAULT_POLICY: "base", "conflicting": "conflicting-base"}
