@@ -176,7 +176,7 @@ Questions = Annotated[
     Option(
         metavar="NAME|FILE",
         help="Data set or file of questions for the benches small and paper. A hash of its ids"
-        " divides a file into the splits rl (80 %), validation and test.",
+        " divides the data set or file into the splits rl (80 %), validation and test.",
     ),
 ]
 Overrides = Annotated[
