@@ -135,7 +135,10 @@ SearchMode = Annotated[
 ]
 Policy = Annotated[
     str | None,
-    Option(help="A run's folder, a model's folder or public name; default: the bench's policy."),
+    Option(
+        help="A run's folder, a model's folder or public name; on the bench tiny also sft, base,"
+        " conflicting or conflicting-base. Default: the bench's policy."
+    ),
 ]
 Kinds = Annotated[
     list[str] | None,
