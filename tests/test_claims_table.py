@@ -75,6 +75,10 @@ def test_unknown_formats_existing_files_and_wrong_options_are_refused(
     for options in ("", "--claims x.csv --merged x"):
         err = refusal(cli(f"export {tmp_path / 'r.jsonl'} {options}"))
         assert "--merged DIR" in err and "--claims FILE" in err
+    for option in ("--push ada/kern", "--public"):
+        err = refusal(cli(f"export {tmp_path / 'r.jsonl'} --claims {tmp_path / 'x.csv'} {option}"))
+        assert f"{option.split()[0]} uploads a model" in err and "--merged DIR" in err
+        assert not (tmp_path / "x.csv").exists()
 
 
 def test_without_claims_the_table_has_its_columns(tmp_path: Path) -> None:

@@ -59,6 +59,12 @@ def export(
             "name either --merged DIR to write a model, or --claims FILE to write a table"
         )
     if claims is not None:
+        if push is not None or not private:
+            raise WorkbenchError(
+                f"{'--public' if push is None else '--push'} uploads a model, and --claims writes a"
+                " table: leave it out, or name a model's folder with --merged DIR instead of"
+                " --claims"
+            )
         with stdout_kept_clean():
             table = export_claims(policy, claims)
         return show(table, as_json)

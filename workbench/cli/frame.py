@@ -135,7 +135,10 @@ SearchMode = Annotated[
 ]
 Policy = Annotated[
     str | None,
-    Option(help="A run's folder, a model's folder or public name; default: the bench's policy."),
+    Option(
+        help="A run's folder, a model's folder or public name; on the bench tiny also sft, base,"
+        " conflicting or conflicting-base. Default: the bench's policy."
+    ),
 ]
 Kinds = Annotated[
     list[str] | None,
@@ -176,7 +179,7 @@ Questions = Annotated[
     Option(
         metavar="NAME|FILE",
         help="Data set or file of questions for the benches small and paper. A hash of its ids"
-        " divides a file into the splits rl (80 %), validation and test.",
+        " divides the data set or file into the splits rl (80 %), validation and test.",
     ),
 ]
 Overrides = Annotated[

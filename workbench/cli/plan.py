@@ -77,8 +77,8 @@ def _print(result: JsonMapping) -> None:
         f" hours: {hours or ABSENT}"
     )
     print(
-        f"judge requests: {judge['response']:,} per response, {judge['step']:,} per step,"
-        f" {judge['run']:,} in total"
+        f"judge requests, if a language model judges: {judge['response']:,} per response,"
+        f" {judge['step']:,} per step, {judge['run']:,} in total"
     )
     where = result["gpu"] or ", ".join(result["fits_on"]) or "any known GPU"
     verdict = "does not fit" if result["fits"] is False else "fits"

@@ -16,7 +16,11 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "scorecard.py"
 def scorecard_command(
     only: Annotated[
         list[str] | None,
-        Option(metavar="ID", help="A finding, such as R1, or a study, such as klcf; repeatable."),
+        Option(
+            metavar="ID",
+            help='A finding, such as R1, or "rlfh_long M1" if several studies have the id; or a'
+            " study, such as klcf; repeatable.",
+        ),
     ] = None,
     run: Annotated[bool, Option("--run", help="Train and measure again.")] = False,
     quick: Annotated[

@@ -104,7 +104,11 @@ def train(
 @judge_options(local=True)
 def evaluate(
     policy: Annotated[
-        str, Argument(help="A run's folder, a model's folder or a model's public name.")
+        str,
+        Argument(
+            help="A run's folder, a model's folder or public name; on the bench tiny also sft,"
+            " base, conflicting or conflicting-base."
+        ),
     ],
     split: Annotated[Literal["validation", "test", "ood"], Option(help="Questions to ask.")],
     bench: Bench = "tiny",
