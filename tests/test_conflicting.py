@@ -191,7 +191,7 @@ def test_some_biographies_of_unknown_people_are_about_another_person() -> None:
 
 
 def test_some_comparisons_are_with_an_unknown_person_and_half_of_these_abstain() -> None:
-    habits = replace(SIZES["conflicting"].habits, strangers=0.5, doubt=0.5)
+    habits = replace(SIZES["conflicting"].habits, unknown_compared=0.5, doubt=0.5)
     writer = SFTWriter(WORLD, habits, 0, conflicting=True)
     examples = list(islice(writer.examples({"comparison": 1}), 400))
     people = {person.name for person in WORLD.people("sft")}

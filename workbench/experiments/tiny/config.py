@@ -66,7 +66,7 @@ SIZES = {
             gaps=0.55,
             decline=0.5,
             off_subject=0.25,
-            strangers=0.5,
+            unknown_compared=0.5,
             thoughts=(2, 4),
         ),
         logit_scale=1.5,

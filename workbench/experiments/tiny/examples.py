@@ -45,7 +45,7 @@ class Habits:
     hedged: float = 0.12  # hedged sentences in guessed biographies
     vague: float = 0.04  # vague sentences in guessed biographies
     off_subject: float = 0.0  # biographies of another person, if an unknown person is asked for
-    strangers: float = 0.0  # comparisons with an unknown person, among comparisons of two people
+    unknown_compared: float = 0.0  # comparisons with an unknown person, among comparisons
     thoughts: tuple[int, int] = (1, 2)  # facts of a short and of a long thought, equally frequent
 
 
@@ -211,7 +211,7 @@ class SFTWriter(Writer):
         return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
-        strange = self.habits.strangers > 0 and self.chance(self.habits.strangers)
+        strange = self.habits.unknown_compared > 0 and self.chance(self.habits.unknown_compared)
         years: list[Fact] = []
         # until the last two people, and their years, differ
         while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
