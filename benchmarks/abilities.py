@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple, TypeVar
@@ -40,7 +40,7 @@ from workbench.policies.load import load_policy  # noqa: E402
 from workbench.runs.folder import versions  # noqa: E402
 from workbench.text import final_answer, is_abstention, thinking, well_formed  # noqa: E402
 from workbench.text.matching import matches  # noqa: E402
-from workbench.types import Question, Response  # noqa: E402
+from workbench.types import Response  # noqa: E402
 from workbench.util.grouping import group_by  # noqa: E402
 from workbench.util.jsonl import write_json  # noqa: E402
 from workbench.util.threads import DEFAULT_THREADS, use_threads  # noqa: E402
@@ -239,10 +239,7 @@ def thought_rates(responses: Sequence[Response], world: World) -> dict[str, list
 def skill_rates(policy: Policy, world: World, split: str) -> dict[str, dict[str, float]]:
     """Return ability -> `{value, low, high}` of comparing, thinking, reading and planning."""
 
-    def asked(questions: Sequence[Question], tokens: int, samples: int = 1) -> list[Response]:
-        return generate(
-            policy, questions, max_new_tokens=tokens, samples=samples, greedy=not samples, seed=SEED
-        )
+    ask = partial(generate, policy, seed=SEED)
 
     pairs = [
         question
@@ -256,15 +253,16 @@ def skill_rates(policy: Policy, world: World, split: str) -> dict[str, dict[str,
     ]
     values: dict[str, list[float]] = {
         "abstained_pairs": [
-            is_abstention(final_answer(one.text) or "") for one in asked(pairs, LONG, SHORT_SAMPLES)
+            is_abstention(final_answer(one.text) or "")
+            for one in ask(pairs, max_new_tokens=LONG, samples=SHORT_SAMPLES)
         ],
-        **thought_rates(asked(known, LONG), world),
+        **thought_rates(ask(known, max_new_tokens=LONG), world),
         "read": [],
         "read_none": [],
     }
     for kind in READINGS:
         questions = reading_questions(world, kind, PASSAGES, f"{split}-{SEED}")
-        for one in asked(questions, SHORT, samples=0):
+        for one in ask(questions, max_new_tokens=SHORT, greedy=True):
             if kind == "none":
                 values["read_none"].append(is_abstention(one.text))
             else:
