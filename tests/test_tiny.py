@@ -31,12 +31,14 @@ from workbench.experiments.tiny.training import (
 from workbench.experiments.tiny.writer import Example
 from workbench.world import load_world
 
-# digests for nine lessons (of the full size), pre-training and instruction tuning
+# digests for nine lessons, which are the same for both policies, for pre-training and for SFT
+LESSONS_DATA = (
+    "78dc631a3de5f509 e124b2064af78a51 53f4ae6fa1bda5c7 f80df63468ea8983 1f71349d8fd7c4a6 "
+    "61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b 1e6bdf626d114cc9"
+)
 DATA = {
-    "full": "78dc631a3de5f509 e124b2064af78a51 53f4ae6fa1bda5c7 f80df63468ea8983 "
-    "1f71349d8fd7c4a6 61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b "
-    "1e6bdf626d114cc9 80f73c44ba1ee597 2480a4bf6712d5df",
-    "conflicting": "eb6f182beca10f1f 71eec6b81dfc36e4",
+    "full": f"{LESSONS_DATA} 80f73c44ba1ee597 2480a4bf6712d5df",
+    "conflicting": f"{LESSONS_DATA} fc0fac221821031a 377d8bc54f6f5fab",
 }
 
 
