@@ -14,7 +14,7 @@ from workbench.runs.folder import differences, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import json_digest
 from workbench.util.subprocess import Background, start
-from workbench.verdicts.llm_judge import named_judge
+from workbench.verdicts.llm_judge import NamedJudge, named_judge
 
 STAGES = "stages"  # in a queue's folder: the stages that its runs share
 LOG = "log.txt"  # in a run's folder: the output of its processes
@@ -155,7 +155,10 @@ class Run:
 
 
 def plan_run(
-    entry: Entry, root: Path, open_bench: Callable[[str, str | None], Bench] = bench
+    entry: Entry,
+    root: Path,
+    open_bench: Callable[[str, str | None], Bench] = bench,
+    judge: NamedJudge | None = None,
 ) -> Run:
     """Check the description of a run, and return the run. It is not trained yet.
 
@@ -163,11 +166,12 @@ def plan_run(
         root: parent folder of the run's folder. The folder's name is a hash of the run's inputs.
         open_bench: (bench's name, data set or question file or None) -> bench. A queue passes a
             cached function, so that each data set is read once.
+        judge: judge that replaces the bench's judge; None for the judge that `entry` names.
 
     Raises:
         WorkbenchError: an argument is invalid.
     """
-    judge = named_judge(
+    judge = judge or named_judge(
         entry.judge,
         entry.judge_model,
         entry.store,
