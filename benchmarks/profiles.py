@@ -202,11 +202,11 @@ def build() -> dict[str, float]:
 
 
 def rlfh() -> dict[str, float]:
-    from workbench.experiments.experiment import train
+    from workbench.experiments.run import Entry, plan_run
 
     with tempfile.TemporaryDirectory() as folder:
-        out, settings = Path(folder, "run"), ["rlfh.eval_samples=0"]
-        return profiled(lambda: train("rlfh", "tiny", 1, out, threads=1, overrides=settings))
+        run = plan_run(Entry("rlfh", 1, settings=["rlfh.eval_samples=0"], threads=1), Path(folder))
+        return profiled(lambda: run.train(Path(folder, "run")))
 
 
 def inspector() -> dict[str, float]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.experiments.evaluate import evaluation_grade, report, use_threads
-from workbench.experiments.experiment import train
+from workbench.experiments.run import Entry, plan_run
 from workbench.methods.bench import bench
 from workbench.metrics import RATES, outcome_of, share_of_oracle
 from workbench.metrics.bootstrap import Sums, paired
@@ -119,7 +119,8 @@ def main() -> None:
             for seed in given.seeds:
                 out = given.out / f"{reward}-{seed}"
                 settings = [f"truthrl.reward={reward}", "truthrl.eval_samples=0", *given.overrides]
-                summaries.append(train("truthrl", "tiny", seed, out, None, given.threads, settings))
+                entry = Entry("truthrl", seed, settings=settings, threads=given.threads)
+                summaries.append(plan_run(entry, given.out).train(out))
                 runs[reward].append(graded(str(out), given.split, seed))
 
     reports = {

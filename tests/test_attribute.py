@@ -52,6 +52,23 @@ def test_match(claim: str, sentence: str, matched: str) -> None:
     assert sentence[found[0] : found[1]] == matched
 
 
+@pytest.mark.parametrize(
+    ("claim", "sentence", "wanted"),
+    [
+        ("Ana Bo was born in Oslo.", "ANA BO WAS BORN IN OSLO.", (0, 23, 1.0)),
+        ("ANA BO WAS BORN IN OSLO", "then Ana Bo was born in Oslo!", (5, 28, 1.0)),
+        # "ß" and "İ" have longer forms without case: the positions stay those of the sentence
+        ("Zoë lives in Weiß.", "İn 1900, ZOË LIVES IN WEIß.", (9, 26, 1.0)),
+        # an exact quotation comes before an earlier one in another case
+        ("Ana paints", "ANA PAINTS or Ana paints", (14, 24, 1.0)),
+    ],
+)
+def test_match_ignores_case_except_in_exact_quotations(
+    claim: str, sentence: str, wanted: tuple[int, int, float]
+) -> None:
+    assert match(claim, sentence) == wanted
+
+
 def test_match_without_common_characters_is_none() -> None:
     assert match("abc", "xyz") is None
     assert match("", "xyz") is None
@@ -256,3 +273,33 @@ def test_ties_in_coverage_go_to_the_sentence_with_the_end_of_the_claim() -> None
         text, sentences, [Claim(0, claim), Claim(1, claim), Claim(2, "The Eiffel Tower")]
     )
     assert [one.sentence for one in found] == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "title", "sentence"),
+    [
+        ("Ana Bo was born in Oslo. She died in Oslo.", "Ana Bo died in Oslo.", "Ana Bo", 1),
+        (
+            "Marie Curie was a Polish physicist. She was also a chemist.",
+            "Marie Curie was a chemist.",
+            "Marie Curie",
+            1,
+        ),
+        # of two subjects, both names are left out
+        ("Ana Bo met Toma Fel. He died in Oslo.", "Toma Fel died in Oslo.", "Ana Bo; Toma Fel", 1),
+        # the subject decides between sentences with the same other words
+        ("Ana Bo paints. Toma Fel paints.", "Ana Bo paints.", "Ana Bo", 0),
+        # a quotation stays where it is
+        ("Ana Bo died. She died in Oslo, in 1921.", "Ana Bo died.", "Ana Bo", 0),
+        # only the subject is shared
+        ("It rains. Ana Bo was born.", "Ana Bo sings.", "Ana Bo", 1),
+        ("It rains.", "Ana Bo sings.", "Ana Bo", None),
+    ],
+)
+def test_the_subject_of_the_question_does_not_choose_the_sentence(
+    text: str, claim: str, title: str, sentence: int | None
+) -> None:
+    cut = text.index(". ") + 1 if ". " in text else len(text)
+    spans = [(0, cut), (cut + 1, len(text))][: 1 + (cut < len(text))]
+    titles = Question("q", "?", title=title).titles
+    assert locate(text, spans, [Claim(0, claim)], titles)[0].sentence == sentence

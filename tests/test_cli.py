@@ -32,7 +32,7 @@ NO_BENCH = "workbench: no bench 'huge': choose one of tiny, small, paper\n"
 @pytest.fixture
 def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = make_bench(tmp_path / "policy")
-    for module in ("experiments.experiment.bench", "experiments.evaluate.bench_of"):
+    for module in ("experiments.run.bench", "experiments.evaluate.bench_of"):
         monkeypatch.setattr(f"workbench.{module}", lambda name, questions=None: bench)
 
 
@@ -122,7 +122,7 @@ def test_debug_prints_the_traceback(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("command", "function", "error", "status", "named"),
     [
-        (TRAIN, "run", ZeroDivisionError("by zero"), 1, "ZeroDivisionError: by zero|--debug"),
+        (TRAIN, "plan_run", ZeroDivisionError("by zero"), 1, "ZeroDivisionError: by zero|--debug"),
         ("demo", "run_demo", KeyboardInterrupt(), 130, ""),
     ],
 )

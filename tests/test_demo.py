@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -122,7 +123,8 @@ def test_an_interrupt_stops_both_runs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # replaces the first run, which takes a minute; the second is a subprocess
-    monkeypatch.setattr("workbench.experiments.demo.train", lambda *_, **__: {"status": "done"})
+    done = SimpleNamespace(train=lambda out: {"status": "done"})
+    monkeypatch.setattr("workbench.experiments.demo.plan_run", lambda *_: done)
     second = tmp_path / REWARDS[1]
     second.mkdir()
     (second / "metrics.jsonl").write_text("{}\n")  # a file of another program
@@ -133,5 +135,6 @@ def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.slow
 def test_too_many_failures_in_the_first_run_end_the_demo(tmp_path, monkeypatch):
     failed = {"status": "too_many_failures"}
-    monkeypatch.setattr("workbench.experiments.demo.train", lambda *_, **__: failed)
+    run = SimpleNamespace(train=lambda out: failed)
+    monkeypatch.setattr("workbench.experiments.demo.plan_run", lambda *_: run)
     assert train_both(tmp_path, 1, 2) == {REWARDS[0]: failed}

@@ -11,7 +11,8 @@ from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.experiments.evaluate import evaluate_policy
-from workbench.experiments.experiment import max_failed, run_experiment, totals, train
+from workbench.experiments.experiment import max_failed, run_experiment, totals
+from workbench.experiments.run import Entry, plan_run
 from workbench.methods import METHODS, TRAINED, trained
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
@@ -210,16 +211,16 @@ def test_an_evaluation_fails_if_its_facts_fail(bench: Bench) -> None:
 def test_methods_and_benches_are_named_on_the_command_line(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "workbench.experiments.experiment.bench", lambda name, questions=None: bench
-    )
-    summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
+    def train(entry: Entry, out: Path) -> JsonObject:
+        return plan_run(entry, tmp_path, lambda name, questions: bench).train(out)
+
+    summary = train(Entry("truthrl", 3, "test", SETTINGS, 1, threads=1), tmp_path / "run")
     assert summary["config"]["grpo"]["steps"] == 2  # the setting overrides the argument
     monkeypatch.setitem(TRAINED, "klcf", replace(TRAINED["klcf"], stages=None))
     with raises_error("'klcf' computes rewards but has no training"):
-        train("klcf", "test", 1, tmp_path / "other")
+        train(Entry("klcf"), tmp_path / "other")
     with raises_error("no method 'nope'"):
-        train("nope", "test", 1, tmp_path / "other")
+        train(Entry("nope"), tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 

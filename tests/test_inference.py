@@ -85,7 +85,6 @@ def test_self_consistency_abstains_below_half() -> None:
     chosen = self_consistency(drawn, GRADE)
     assert texts(chosen) == ["Rome.", "I don't know.", "Oslo", "I don't know."]
     assert list(map(outcome_of, chosen)) == ["correct", "uncertain", "incorrect", "uncertain"]
-    assert outcome_of(self_consistency(drawn, GRADE, least=0.8)[0]) == "uncertain"
 
 
 class Scripted:

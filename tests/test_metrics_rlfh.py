@@ -29,9 +29,10 @@ AFTER = [
 
 
 def test_accuracy_distribution() -> None:
-    table = tables.accuracy_distribution(BEFORE, bins=4)
-    assert [row["n"] for row in table] == [0, 1, 1, 1]
-    assert [row["share"] for row in table] == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
+    """The accuracies are .25, .5 and 1."""
+    table = tables.accuracy_distribution(BEFORE)
+    assert [row["n"] for row in table] == [0, 0, 1, 0, 0, 1, 0, 0, 0, 1]
+    assert [row["share"] for row in table if row["n"]] == pytest.approx([1 / 3] * 3)
 
 
 def test_claims_per_response() -> None:
@@ -50,19 +51,19 @@ def test_claims_per_response() -> None:
 
 
 def test_claims_by_accuracy() -> None:
-    low, high = tables.claims_by_accuracy(BEFORE, bins=2)
-    assert (low["claims"], low["mean"], high["claims"], high["mean"]) == ([4], 4, [1, 2], 1.5)
+    """a has an accuracy of .25, c of .5 and b of 1."""
+    table = tables.claims_by_accuracy(BEFORE)
+    assert [row["claims"] for row in table] == [[], [4], [2], [], [1]]
+    assert [row["mean"] for row in table] == [None, 4, 2, None, 1]
 
 
 def test_refusals_by_accuracy_before() -> None:
-    """a was .25 before and is refused after; b and c were in the upper half and are answered; d and
-    e had no accuracy.
+    """a was .25 before and is refused after; c was .5 and b was 1, and both are answered; d and e
+    had no accuracy.
     """
-    low, high = tables.refusal_by_accuracy(BEFORE, AFTER, bins=2)
-    assert (low["questions"], low["refused"]) == (1, 1) and (
-        high["questions"],
-        high["refused"],
-    ) == (2, 0)
+    table = tables.refusal_by_accuracy(BEFORE, AFTER)
+    assert [row["questions"] for row in table] == [0, 1, 1, 0, 1]
+    assert [row["refused"] for row in table] == [None, 1, 0, None, 0]
 
 
 def test_trade_off_has_one_point_per_step() -> None:

@@ -15,7 +15,7 @@ from tests.helpers.credit import steps_of
 from tests.helpers.errors import raises_error
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
-from workbench.experiments.experiment import run_experiment, train
+from workbench.experiments.experiment import run_experiment
 from workbench.experiments.queue import distinct, queue_runs, read_entries, status_of, train_queue
 from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods import METHODS
@@ -240,7 +240,8 @@ def test_a_killed_queue_resumes_and_a_failed_run_does_not_stop_it(tmp_path: Path
     assert "[2/2] truthrl, seed 2: done in" in err
     assert "step 3/12" not in err
     assert f"resuming '{good.folder}' after step" in (good.folder / "log.txt").read_text()
-    whole = train("truthrl", "tiny", 2, tmp_path / "whole", 12, None, LIGHT)
+    entry = Entry("truthrl", 2, settings=LIGHT, steps=12)
+    whole = plan_run(entry, tmp_path).train(tmp_path / "whole")
     assert steps_of(good.folder) == steps_of(tmp_path / "whole")
     assert good.summary is not None and good.summary["after"] == whole["after"]
 

@@ -13,9 +13,20 @@ from workbench.methods.bench import NAME_ALONE, YES_OR_NO, bench
 from workbench.methods.method import chosen_questions
 from workbench.text import sentences, well_formed
 from workbench.text.outline import read_outline
-from workbench.types import Claim, Claims, Feedback, Question, Response, Verdict
+from workbench.types import (
+    Checked,
+    Claim,
+    Claims,
+    Cost,
+    Failure,
+    Feedback,
+    Passage,
+    Question,
+    Response,
+    Verdict,
+)
 from workbench.verdicts.checks import real_checks
-from workbench.verdicts.real_facts import table_says
+from workbench.verdicts.real_facts import by_table, table_says
 
 
 @pytest.mark.parametrize(("claim", "true"), examples("real_facts"))
@@ -108,6 +119,42 @@ def test_the_page_decides_claims_that_the_table_leaves_undecided() -> None:
     assert (wrong.label, wrong.p, wrong.by) == ("wrong", 0.0, "table")
     assert all("passage" in item for item in wrong.evidence)  # no objection of the verifier
     assert open_.by == "local" and wrong.informativeness and open_.informativeness
+
+
+# Claims that the table contradicts, because it lacks the name or the number in the passage.
+OTHER_NAMES = (
+    ("The capital of Austria is Wien.", "The capital of Austria is Vienna (German: Wien)."),
+    ("The capital of Italy is Roma.", "Roma is the capital of Italy."),
+    ("France borders Brazil.", "In South America, France borders Brazil."),
+    ("The population of Jakarta is 32,000,000.", "Jakarta and its suburbs have 32,000,000 people."),
+)
+
+
+@pytest.mark.parametrize(("claim", "passage"), OTHER_NAMES)
+@pytest.mark.parametrize(
+    ("own", "given", "label", "by"),
+    [
+        (True, "correct", "correct", "local"),
+        (True, "hedged_correct", "hedged_correct", "local"),
+        (True, "vague", "wrong", "table"),
+        (True, None, "wrong", "table"),  # the check failed
+        (False, "correct", "wrong", "table"),
+    ],
+)
+def test_the_table_does_not_overrule_passages_of_the_question(
+    claim: str, passage: str, own: bool, given: str | None, label: str, by: str
+) -> None:
+    assert table_says(claim) is False
+    passages = (Passage("p", "", passage),) * own
+    response = Response("r", Question("q", "?", passages=passages), claim)
+    extraction = Claims(((0, len(claim)),), (Claim(0, claim, sentence=0),))
+    error = None if given else Failure("verify", "timeout", "no reply")
+    verdict = Verdict("claim:0", "fact", given, p=0.97, by="local", error=error)
+    fact = by_table(lambda batch: [Checked((verdict,), Cost())])
+    [checked] = fact([(response, extraction)])
+    [found] = checked.verdicts
+    assert (found.label, found.by, found.error) == (label, by, None)
+    assert found.p == (0.97 if by == "local" else 0.0)
 
 
 def test_gold_answers_have_the_methods_formats() -> None:

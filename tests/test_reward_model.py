@@ -11,6 +11,7 @@ import pytest
 import tests.helpers.offline_run as run
 from tests.helpers.errors import raises_error
 from tests.helpers.grpo_run import trainee_of
+from tests.helpers.tiny_model import byte_tokenizer, random_model
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.actor import Actor
 from workbench.training.reward_model import check_rows, losses, train_reward_model
@@ -30,6 +31,28 @@ def scorer_of(policy: str, level: str = "sequence") -> Scorer:
     torch.manual_seed(0)
     torch.nn.init.normal_(actor.head.weight)
     return Scorer(actor, level)
+
+
+@pytest.mark.parametrize("kind", ["gpt_neox", "gpt2"])
+def test_models_with_other_module_names_than_llama_are_scored(kind: str, tmp_path: Path) -> None:
+    """The layers of a Llama are in `model`, those of GPT-NeoX in `gpt_neox`, of GPT-2 in
+    `transformer`.
+    """
+    import torch
+
+    tokenizer = byte_tokenizer()
+    for part in (random_model(tokenizer, kind), tokenizer):
+        part.save_pretrained(tmp_path)
+    scorer = scorer_of(str(tmp_path))
+    scorer.model.eval()
+    row = scorer.encode(ROWS[1])
+    with torch.no_grad():
+        output = scorer.model(torch.tensor([row.ids]), output_hidden_states=True)
+        expected = [
+            scorer.head(output.hidden_states[-1][0, places[-1]]).sigmoid().item()
+            for places in row.places
+        ]
+    assert scorer.score([ROWS[0], ROWS[1]])[1] == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_segment_has_the_tokens_of_its_characters(policy: str) -> None:

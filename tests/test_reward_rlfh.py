@@ -113,6 +113,9 @@ def test_a_claim_about_another_subject_can_count_as_wrong() -> None:
         assert pay(same, closed) == pay(same)
     # a judge without subject verdicts
     assert "no 'subject' verdict" in failure(pay(plain, closed)).message
+    late = Failure("verify", "timeout", "late")
+    failed = with_verdicts(plain, *(replace(verdict, label=None, error=late) for verdict in other))
+    assert failure(pay(failed, closed)) == late
 
 
 def test_spreading_keeps_the_total() -> None:

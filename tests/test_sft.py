@@ -19,9 +19,10 @@ from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.training.offline import offline_stage, steps_of, train_offline, weighted_loss
 from workbench.training.rows import Card, Example, encode_example
-from workbench.training.settings import Passes
+from workbench.training.settings import LoRA, Optim, Passes, Saving
 from workbench.training.stage import Job
-from workbench.types import Question
+from workbench.training.trl_common import trainer_arguments
+from workbench.types import JsonObject, Question
 from workbench.util.config import scaled
 from workbench.world import schema
 
@@ -230,3 +231,11 @@ def test_the_last_step_of_the_epochs_is_filled_up() -> None:
     assert steps_of(Passes(batch=4), 10) == 3
     assert steps_of(Passes(batch=4, epochs=2.0), 10) == 5
     assert steps_of(Passes(batch=4, steps=7), 10) == 7
+
+
+def test_the_optimizer_does_not_depend_on_defaults_of_transformers(tmp_path: Path) -> None:
+    """The values of TRL 1.14 with which the stored runs were trained."""
+    arguments = trainer_arguments(Optim(), LoRA(), Saving(), tmp_path, steps=1, seed=1)
+    wanted: JsonObject = {"adam_beta1": 0.9, "adam_beta2": 0.999, "adam_epsilon": 1e-8}
+    wanted |= {"max_grad_norm": 1.0, "weight_decay": 0.0, "optim": "adamw_torch"}
+    assert wanted.items() <= arguments.items()

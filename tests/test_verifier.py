@@ -143,18 +143,19 @@ def test_details_absent_from_all_passages_are_wrong_with_an_objection(
 
 
 def test_windows_with_shared_rare_words_are_read() -> None:
-    """By hand: "in" is in all 4 windows (log 2), "rome" in two (log 3), "1931" in one (log 5)."""
-    texts = ["in rome", "in rome 1931", "in oslo", "in bonn"]
+    """Of 11 windows, 8 are read. By hand: "in" is in 8 windows (log 1 + 11/8 = .86), "rome" in two
+    (log 1 + 11/2 = 1.87), "1931" in one (log 12 = 2.48).
+    """
+    texts = ["in oslo", *["in"] * 6, "rome", "bonn", "in rome", "1931"]
     candidates = [Window(n, 0, 1, text) for n, text in enumerate(texts)]
 
-    def read(claim: str, most: int) -> list[int]:
-        chosen = relevant(claim, candidates, most)
-        return [window.passage for window in chosen]
+    def read(claim: str, windows: int = 11) -> list[int]:
+        return [window.passage for window in relevant(claim, candidates[:windows])]
 
-    assert read("in rome 1931", 1) == [1] and read("in rome 1931", 2) == [0, 1]
-    assert read("oslo 1931", 2) == [1, 2]  # in the order of the text
-    assert read("bonn", 2) == [0, 3]  # a tie goes to the first window
-    assert read("bonn", 4) == read("", 9) == [0, 1, 2, 3]
+    # in the order of the text; of equal windows the first
+    assert read("in rome 1931") == [0, 1, 2, 3, 4, 7, 9, 10]
+    assert read("bonn") == read("bonn", windows=10) == [0, 1, 2, 3, 4, 5, 6, 8]
+    assert read("bonn", windows=8) == [*range(8)]
 
 
 def test_only_the_most_similar_windows_of_a_long_text_are_read(verifier: Verifier) -> None:

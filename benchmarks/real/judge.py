@@ -41,7 +41,7 @@ from workbench.verdicts import facts
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "real_judge.json"
 HELD_OUT = verdicts.HALVES[1]
-LONGEST = 1_200  # characters of evidence
+MOST_CHARACTERS = 1_200  # characters of evidence
 QUESTION = "What do the materials say about this?"  # the data sets have claims, not questions
 ALL = "all kinds"
 JUDGES = ("local", "model", "both")
@@ -116,7 +116,7 @@ def _item(name: str, pair: verdicts.Pair, claim: str, gold: bool) -> Item:
 
 def _short(pair: verdicts.Pair) -> bool:
     texts = [one.text if isinstance(one, Passage) else one for one in pair.passages]
-    return sum(map(len, texts)) <= LONGEST
+    return sum(map(len, texts)) <= MOST_CHARACTERS
 
 
 def local_labels(items: Sequence[Item], verifier: Remembered) -> list[tuple[str, float]]:

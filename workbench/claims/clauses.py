@@ -23,7 +23,12 @@ from workbench.util.patterns import regex
 def clauses(sentence: str) -> list[str]:
     """Return the claims of a sentence; if it cannot be split, the whole sentence as one claim."""
     text = _HEDGE.sub("", _clean(sentence), count=1)
-    if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
+    if (
+        len(text) > SENTENCE_CHARACTERS
+        or _CONDITION.search(text)
+        or ",\n" in sentence
+        or undivided(text)
+    ):
         return [_finish(text)]
     about_works = works(text)
     text, dates = _brackets(text)
@@ -121,7 +126,7 @@ def _when(verb: str, date: str) -> str:
     return f"{verb} {'in' if date.isdigit() else 'on'} {date}"
 
 
-LONGEST = 2000  # characters; a longer sentence is not prose and stays whole
+SENTENCE_CHARACTERS = 2000  # characters; a longer sentence is not prose and stays whole
 # A hedge of the speaker is removed from the claim; the words and beliefs of other people stay.
 _HEDGE = regex(
     r"(?i)^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"

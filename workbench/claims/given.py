@@ -45,7 +45,7 @@ def _placed(response: Response) -> Claims:
     text, spans = response.text, sentences(response.text, response.prefill)
     parts = sections(text, response.prefill)
     claims = []
-    for claim in locate(text, spans, response.given_claims or ()):
+    for claim in locate(text, spans, response.given_claims or (), response.question.titles):
         if claim.span:
             start = claim.span[0]
             number = bisect_right(spans, start, key=lambda span: span[1])

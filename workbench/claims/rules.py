@@ -34,7 +34,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from workbench.claims.clauses import LONGEST, clauses
+from workbench.claims.clauses import SENTENCE_CHARACTERS, clauses
 from workbench.claims.english import first_verb, words_of
 from workbench.claims.layout import Layout
 from workbench.claims.pronouns import resolve
@@ -119,7 +119,7 @@ def _claims(
     ]
     end = start + len(strip_end(sentence))
     # to locate a claim as long as its sentence would take quadratic time
-    whole = len(texts) == 1 and len(sentence) > LONGEST
+    whole = len(texts) == 1 and len(sentence) > SENTENCE_CHARACTERS
     claims = []
     for text in texts:
         number = max(pieces, key=lambda n: coverage(text, pieces[n]))

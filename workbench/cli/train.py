@@ -29,8 +29,8 @@ from workbench.cli.judge_options import judge_options
 from workbench.experiments.compare import known_metrics
 from workbench.experiments.demo import run_demo
 from workbench.experiments.evaluate import evaluate_policy
-from workbench.experiments.experiment import train as run
 from workbench.experiments.inference import Inference
+from workbench.experiments.run import Entry, plan_run
 from workbench.methods import TRAINED
 from workbench.metrics import RATES, SIMPLEQA
 from workbench.types import JsonMapping
@@ -85,18 +85,10 @@ def train(
 ) -> int:
     """Train a policy with a method, and evaluate it before and after."""
     with stdout_kept_clean():
-        summary = run(
-            method,
-            bench,
-            seed,
-            out,
-            steps,
-            threads,
-            overrides or [],
-            questions,
-            policy=policy,
-            judge=judge,
+        entry = Entry(
+            method, seed, bench, overrides or (), steps, questions, threads, policy=policy
         )
+        summary = plan_run(entry, out.parent, judge=judge).train(out)
     return show(summary, as_json, _print_summary)
 
 

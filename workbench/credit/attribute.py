@@ -15,7 +15,7 @@ the sentence in the same order.
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
@@ -43,11 +43,14 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     characters of both texts. It is the part that ends first; of several, the shortest. It is then
     extended to the start of its first word *(ours)*. Final punctuation of the claim is ignored. The
     coverage is the share of the claim's words that occur in the sentence in the same order, from 0
-    to 1. Returns None if no character matches.
+    to 1. Returns None if no character matches. Case is ignored, unless the sentence quotes the
+    claim exactly *(ours)*.
     """
     from rapidfuzz.distance import LCSseq
 
     claim = strip_end(claim)  # its full stop would match that of the sentence
+    if claim not in sentence:
+        claim, sentence = _folded(claim), _folded(sentence)
     length = LCSseq.similarity(claim, sentence)
     if not length:
         return None
@@ -57,6 +60,14 @@ def match(claim: str, sentence: str) -> tuple[int, int, float] | None:
     end = bisect_left(range(length, len(sentence)), True, key=lambda end: complete(0, end)) + length
     start = bisect_left(range(end - length), True, key=lambda start: not complete(start + 1, end))
     return _word_start(sentence, start), end, coverage(claim, sentence)
+
+
+def _folded(text: str) -> str:
+    """Return `text` without case. Its length is unchanged: "ß" is kept, not changed to "ss"."""
+    folded = text.casefold()
+    if len(folded) == len(text):
+        return folded
+    return "".join(new if len(new := letter.casefold()) == 1 else letter for letter in text)
 
 
 def _word_start(text: str, position: int) -> int:
@@ -117,13 +128,15 @@ def _common_substring(quote: str, text: str, after: int) -> tuple[int, int]:
     return best_start, best
 
 
-def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tuple[Claim, ...]:
+def locate(
+    text: str, sentences: Sequence[Span], claims: Sequence[Claim], titles: Collection[str] = ()
+) -> tuple[Claim, ...]:
     """Return the claims with their positions in a response `text`.
 
     These fields of each claim are set:
 
     * `sentence`: index of its sentence. A claim without one gets the sentence with most of its
-      words.
+      words. Words of `titles` count only between sentences with equally many other words *(ours)*.
     * `span`: (start, end) of the characters in `text` that match the claim.
     * `end`: the end of `span`.
     * `coverage`: share of the claim's words that occur in the sentence in the same order.
@@ -133,7 +146,10 @@ def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tup
 
     Args:
         sentences: the span of each sentence in `text`.
+        titles: the subjects of the question (`Question.titles`). Most claims name the subject, and
+            most sentences refer to it by a pronoun.
     """
+    names = {word for title in titles for word in words(title)}
     # (claim's text, index of its sentence) -> end of the last claim with this text located there
     used: dict[tuple[str, int], int] = {}
     located: list[Claim] = []
@@ -141,7 +157,7 @@ def locate(text: str, sentences: Sequence[Span], claims: Sequence[Claim]) -> tup
     for claim in claims:
         if claim.span is None and claim.sentence is None:
             by_words = by_words or [words(text[begin:end]) for begin, end in sentences]
-            claim = replace(claim, sentence=_best_sentence(by_words, claim.text, used))
+            claim = replace(claim, sentence=_best_sentence(by_words, claim.text, used, names))
         located.append(_locate(text, sentences, claim, used) if claim.span is None else claim)
     return tuple(located)
 
@@ -168,13 +184,18 @@ def _locate(
 
 
 def _best_sentence(
-    sentences: Sequence[list[str]], claim: str, used: Mapping[tuple[str, int], int]
+    sentences: Sequence[list[str]],
+    claim: str,
+    used: Mapping[tuple[str, int], int],
+    names: Collection[str],
 ) -> int | None:
     """Return the index of the sentence that contains most of the claim's words in the same order.
 
-    Returns None if no sentence shares a word with the claim. Of several sentences with equally many
-    words, these are preferred, in this order:
+    Words of the question's subject are left out at first. Returns None if no sentence shares a word
+    with the claim. Of several sentences with equally many words, these are preferred, in this
+    order:
 
+    * those with most words of the claim, including the subject
     * those with most words of the claim's second half *(ours)*; the first half often has only the
       subject, which many sentences share
     * the first one without a located claim of the same text
@@ -183,18 +204,17 @@ def _best_sentence(
     Args:
         sentences: the words of each sentence.
         used: its keys are (claim's text, index of the sentence) of the claims located so far.
+        names: the words of the question's subject.
     """
     from rapidfuzz.distance import LCSseq
 
     own = words(strip_end(claim))
-    scores = [LCSseq.similarity(own, sentence) for sentence in sentences]
-    highest = max(scores, default=0)
-    if not highest:
+    parts = [word for word in own if word not in names], own, own[len(own) // 2 :]
+    scores = [tuple(LCSseq.similarity(part, one) for part in parts) for one in sentences]
+    highest = max(scores, default=(0, 0, 0))
+    if not highest[1]:
         return None
     best = [number for number, score in enumerate(scores) if score == highest]
-    half = own[len(own) // 2 :]
-    halves = [LCSseq.similarity(half, sentences[number]) for number in best]
-    best = [number for number, score in zip(best, halves, strict=True) if score == max(halves)]
     return next((number for number in best if (claim, number) not in used), best[-1])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.experiments.evaluate import compare, graded_answers
-from workbench.experiments.experiment import train
+from workbench.experiments.run import Entry, plan_run
 from workbench.methods.bench import bench
 from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
@@ -110,9 +110,8 @@ def demo_run(out: Path | str, reward: str, seed: int, threads: int) -> JsonObjec
     out = Path(out)
     begun = (read_json(out / "config.json") or {}).get("threads")
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
-    return train(
-        "truthrl", "tiny", seed=seed, out=out, threads=begun or threads, overrides=settings
-    )
+    entry = Entry("truthrl", seed, settings=settings, threads=begun or threads)
+    return plan_run(entry, out.parent).train(out)
 
 
 def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench.experiments.evaluate import evaluate_policy
-from workbench.methods import TRAINED, trained
-from workbench.methods.bench import DEFAULT_POLICY, START_FILE, Bench, bench, check_policy
+from workbench.methods import TRAINED
+from workbench.methods.bench import DEFAULT_POLICY, START_FILE, Bench, check_policy
 from workbench.methods.method import Method, MethodConfig, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
@@ -32,7 +32,7 @@ from workbench.util.config import leaves, put, restore, settings
 from workbench.util.failures import TooManyFailures
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
-from workbench.verdicts.llm_judge import LocalJudge, NamedJudge
+from workbench.verdicts.llm_judge import LocalJudge
 from workbench.verdicts.local import warn_of_training
 
 MAX_FAILED = 0.2  # a larger share of ungraded answers stops an evaluation; a trainer can set it
@@ -40,45 +40,6 @@ MAX_FAILED = 0.2  # a larger share of ungraded answers stops an evaluation; a tr
 SUMMARY = (
     "method config seed threads questions_hash judge bench policy world_hash policy_hash".split()
 )
-
-
-def train(
-    method: str,
-    bench_name: str,
-    seed: int,
-    out: Path,
-    steps: int | None = None,
-    threads: int | None = None,
-    overrides: Sequence[str] = (),
-    questions: str | Path | None = None,
-    *,
-    policy: str | None = None,
-    judge: NamedJudge | None = None,
-) -> JsonObject:
-    """Train a method on a bench, both given by name, and return the summary of `run_experiment`.
-
-    Args:
-        method: name of a method, such as "truthrl".
-        bench_name: "tiny", "small" or "paper".
-        seed: seed of the evaluations and the training.
-        out: folder of the run.
-        steps: number of training steps; None for the method's default on this bench.
-        threads: number of CPU threads, as for `run_experiment`.
-        overrides: changed settings, each as "method.field=value".
-        questions: data set or question file for a bench without questions of its own.
-        policy: folder or hub name of the initial policy; by default the bench's.
-        judge: judge that replaces the bench's judge. The tiny bench accepts no other judge, because
-            its own is exact.
-
-    Raises:
-        WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
-            work starts.
-    """
-    chosen = trained(method)
-    place = bench(bench_name, questions=questions).with_policy(policy).with_judge(judge)
-    _check_trains(chosen)
-    config = configured(chosen, place, steps, overrides)
-    return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
 
 
 def configured(
@@ -89,7 +50,11 @@ def configured(
     Args:
         steps: number of training steps; None for the method's default.
         overrides: changed settings, each as "method.field=value".
+
+    Raises:
+        WorkbenchError: the method has no training, or a setting is invalid.
     """
+    _check_trains(method)
     config = method.configure(bench.name, overrides)
     if steps is None:
         return config

@@ -75,18 +75,16 @@ def verifier_grade(bench: Bench) -> Grade:
     return assemble(checks, ["fact"], {"score": factscore()}, ANSWER_SECTIONS)
 
 
-def self_consistency(
-    samples: Sequence[Feedback], grade: Grade, least: float = AGREED
-) -> list[Feedback]:
+def self_consistency(samples: Sequence[Feedback], grade: Grade) -> list[Feedback]:
     """Return for each question the first sample with the majority answer, or an abstention.
 
-    The abstention is returned if the majority's share of the samples is below `least`. Only samples
-    with a judged outcome count. If a question has no such sample, its first sample is returned.
+    The abstention is returned if the majority's share of the samples is below .5 (`AGREED`). Only
+    samples with a judged outcome count. If a question has no such sample, its first sample is
+    returned.
 
     Args:
         samples: graded samples of all questions.
         grade: function that grades the abstentions.
-        least: smallest share of a majority *(ours)*.
     """
     chosen: list[Feedback | Response] = []
     for group in _groups(samples):
@@ -94,7 +92,7 @@ def self_consistency(
         top = Probed("", votes).majority
         if top is None:
             chosen.append(group[0])
-        elif top.confidence < least:
+        elif top.confidence < AGREED:
             response = replace(group[0].response, text="I don't know.", token_ids=(), offsets=())
             chosen.append(replace(response, logprobs=(), finish="stop"))
         else:

@@ -14,7 +14,7 @@ from workbench.runs.folder import differences, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import json_digest
 from workbench.util.subprocess import Background, start
-from workbench.verdicts.llm_judge import named_judge
+from workbench.verdicts.llm_judge import NamedJudge, named_judge
 
 STAGES = "stages"  # in a queue's folder: the stages that its runs share
 LOG = "log.txt"  # in a run's folder: the output of its processes
@@ -155,19 +155,24 @@ class Run:
 
 
 def plan_run(
-    entry: Entry, root: Path, open_bench: Callable[[str, str | None], Bench] = bench
+    entry: Entry,
+    root: Path,
+    open_bench: Callable[[str, str | None], Bench] | None = None,
+    judge: NamedJudge | None = None,
 ) -> Run:
     """Check the description of a run, and return the run. It is not trained yet.
 
     Args:
         root: parent folder of the run's folder. The folder's name is a hash of the run's inputs.
-        open_bench: (bench's name, data set or question file or None) -> bench. A queue passes a
-            cached function, so that each data set is read once.
+        open_bench: (bench's name, data set or question file or None) -> bench; None for
+            `methods.bench.bench`. A queue passes a cached function, so that each data set is read
+            once.
+        judge: judge that replaces the bench's judge; None for the judge that `entry` names.
 
     Raises:
         WorkbenchError: an argument is invalid.
     """
-    judge = named_judge(
+    judge = judge or named_judge(
         entry.judge,
         entry.judge_model,
         entry.store,
@@ -176,7 +181,7 @@ def plan_run(
         entry.judge_tokens,
         entry.verifier,
     )
-    chosen, place = trained(entry.method), open_bench(entry.bench, entry.questions)
+    chosen, place = trained(entry.method), (open_bench or bench)(entry.bench, entry.questions)
     place = place.with_policy(entry.policy).with_judge(judge)
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)

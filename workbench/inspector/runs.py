@@ -34,7 +34,7 @@ T = TypeVar("T")
 LARGEST = 256  # rows of a group; in a damaged file all rows may have the same group
 DEPTH = 3  # maximum depth of a run below the runs folder
 # maximum characters of a run's name, and of the part shown in a message
-LONGEST, SHORT = 1000, 80
+MOST_CHARACTERS, SHORT = 1000, 80
 METRICS = "metrics.jsonl"
 INSIDE = {"checkpoints", "policy"}  # folders of a run, which contain no runs
 
@@ -118,7 +118,7 @@ class Runs:
         parts, short = Path(name).parts, name[:SHORT]
         path = self.root.joinpath(*parts)
         refused = Path(name).is_absolute() or ".." in parts or "\0" in name
-        refused = refused or len(parts) > DEPTH or len(name) > LONGEST
+        refused = refused or len(parts) > DEPTH or len(name) > MOST_CHARACTERS
         with damage(f"'{short}'"):
             # a refused name can have thousands of parts: do not walk them
             below = () if refused else (path, *path.parents)[: len(parts)]

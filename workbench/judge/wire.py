@@ -39,7 +39,7 @@ LABELS = {
 # tasks whose reply is one label
 ONE_LABEL = ("verify", "outcome", "reasoning", "prefer", *MARKED)
 RATINGS = range(1, 6)
-LONGEST = 200_000  # characters of a reply, far more than a valid one has
+REPLY_CHARACTERS = 200_000  # characters of a reply, far more than a valid one has
 RAW = 2_000  # characters of a reply that its failure stores
 MORE_TOKENS = "allow longer replies with --judge-tokens N (max_new_tokens in Python)"
 
@@ -104,9 +104,10 @@ def read(task: str, text: str, count: int | None = None, constrained: bool = Fal
     """
     assert task in TASKS, task
     try:
-        if len(text) > LONGEST:
+        if len(text) > REPLY_CHARACTERS:
             raise _Unreadable(
-                "too_long", f"the reply has {len(text):,} characters, more than {LONGEST:,}"
+                "too_long",
+                f"the reply has {len(text):,} characters, more than {REPLY_CHARACTERS:,}",
             )
         if not (reply := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")

@@ -41,7 +41,7 @@ PRETRAINED = {DEFAULT_POLICY: "base", "conflicting": "conflicting-base"}
 # starts
 START_FILE = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
-LONGEST = 112  # tokens of the tiny policy's longest answers
+ANSWER_TOKENS = 112  # tokens of the tiny policy's longest answers
 # One instruction for each kind of question: with "yes or no" among the allowed forms, a 0.5B model
 # answers "Yes" to every question.
 NAME_ALONE = 'Answer with the name alone. If you are not sure, answer "I don\'t know".'
@@ -76,7 +76,7 @@ class Scale:
 
 
 SCALES = {
-    "tiny": Scale(str(TINY_POLICY / DEFAULT_POLICY), LONGEST, 128),
+    "tiny": Scale(str(TINY_POLICY / DEFAULT_POLICY), ANSWER_TOKENS, 128),
     "small": Scale("Qwen/Qwen2.5-0.5B-Instruct", 512, 512),
     "paper": Scale("Qwen/Qwen2.5-7B-Instruct", NEW_TOKENS, 512),
 }
@@ -367,7 +367,7 @@ def _tiny() -> Bench:
         policy=DEFAULT_POLICY,
         questions=questions,
         max_new_tokens=48,  # enough to think first; training asks only for short answers
-        long_new_tokens=LONGEST,
+        long_new_tokens=ANSWER_TOKENS,
         shown=world.shown,
         questions_hash=lambda kinds: (
             questions_hash(world.two_facets) if TWO_FACETS in kinds else None

@@ -29,7 +29,7 @@ CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
 SHARES = ("correct", "abstain", "wrong")  # names of shares of samples, in the order of OUTCOMES
 BINS = 10  # number of bins of confidence, of equal width
 # Normalised answers are cut to this many characters; answers with an equal start count as equal.
-LONGEST = 200
+ANSWER_CHARACTERS = 200
 
 
 class Sample(NamedTuple):

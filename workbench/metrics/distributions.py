@@ -17,6 +17,7 @@ from workbench.util.grouping import group_by
 
 T = TypeVar("T")
 COUNTS = ("all", "correct", "wrong")
+FINE, COARSE = 10, 5  # bins of accuracy in figure 4, and in figures 7 and 8
 
 
 def responded(rows: Iterable[Row]) -> list[Row]:
@@ -36,7 +37,7 @@ def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[JsonObject
     return [({"low": i / bins, "high": (i + 1) / bins}, values[i]) for i in range(bins)]
 
 
-def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObject]:
+def accuracy_distribution(rows: Iterable[Row]) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 4: `{low, high, n, share}` for each bin of accuracy.
 
     `n` is the number of responses in the bin. `share` is `n` divided by the number of all responses
@@ -45,7 +46,7 @@ def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[JsonObjec
     answered = responded(rows)
     return [
         {**edges, "n": len(group), "share": share(len(group), len(answered))}
-        for edges, group in binned(((row.accuracy or 0.0, row) for row in answered), bins)
+        for edges, group in binned(((row.accuracy or 0.0, row) for row in answered), FINE)
     ]
 
 
@@ -84,7 +85,7 @@ def claims_per_response(rows: Iterable[Row], which: str = "all") -> list[JsonObj
     ]
 
 
-def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
+def claims_by_accuracy(rows: Iterable[Row]) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 7: `{low, high, n, mean, claims}` per bin of accuracy.
 
     `claims` lists the number of claims of each response in the bin. `mean` is the mean of these
@@ -93,13 +94,11 @@ def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[JsonObject]:
     pairs = ((row.accuracy or 0.0, len(row.labels)) for row in responded(rows))
     return [
         {**edges, "n": len(counts), "claims": sorted(counts), "mean": mean(counts)}
-        for edges, counts in binned(pairs, bins)
+        for edges, counts in binned(pairs, COARSE)
     ]
 
 
-def refusal_by_accuracy(
-    before: Iterable[Row], after: Iterable[Row], bins: int = 5
-) -> list[JsonObject]:
+def refusal_by_accuracy(before: Iterable[Row], after: Iterable[Row]) -> list[JsonObject]:
     """Return the numbers of RLFH's figure 8: the share of refusals by accuracy before training.
 
     Questions are grouped into bins by the mean accuracy of their responses before training. Each
@@ -125,7 +124,7 @@ def refusal_by_accuracy(
             "responses": len(group),
             "refused": mean([row.state != "scored" for row in group]),
         }
-        for edges, group in binned(pairs, bins)
+        for edges, group in binned(pairs, COARSE)
     ]
 
 

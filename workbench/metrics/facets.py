@@ -35,7 +35,8 @@ from workbench.metrics.hacks import repetitions
 from workbench.metrics.rows import Row
 from workbench.text import answer_text, in_answer
 from workbench.text.outline import Outline, Point, citations, read_outline
-from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, JsonObject, Verdict
+from workbench.types import BY_PASSAGES, SUPPORTED, UNPARSED, Claim, Feedback, JsonObject, Verdict
+from workbench.util.failures import unjudged
 
 FACET_METRICS = tuple(
     "form facets order as_planned repetition off_subject coherent length citation_precision"
@@ -86,11 +87,8 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
     dict is empty if the extraction failed, or if a claim has no verdict or a failed verdict.
     """
     response = feedback.response
-    facts = {
-        verdict.target: verdict
-        for verdict in reversed(feedback.verdicts)
-        if verdict.aspect == "fact"
-    }
+    # reversed, so that the first verdict on a claim is used
+    facts = {one.target: one for one in reversed(feedback.verdicts) if one.aspect == "fact"}
     judged = all((fact := facts.get(f"claim:{c.id}")) and not fact.error for c in feedback.claims)
     if feedback.error or not judged:
         return {}
@@ -109,7 +107,7 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
     off_subject = sum(
         not about(claim.text, names)
         # a claim that the judge could not read is not known to be off the subject
-        and not any("unparsed" in item for item in facts[f"claim:{claim.id}"].evidence)
+        and UNPARSED not in unjudged(vars(facts[f"claim:{claim.id}"]))
         for claim in claims
     )
     coherent = whole and ordered and not repeated and not off_subject and covered == set(names)

@@ -19,12 +19,11 @@ from workbench.types import (
     SECTIONS,
     SUPPORTED,
     UNPARSED,
-    USELESS,
     Feedback,
     JsonMapping,
     WorkbenchError,
 )
-from workbench.util.failures import failed, judged, unjudged
+from workbench.util.failures import failed, is_off_subject, judged, unjudged
 from workbench.util.jsonl import iter_rows
 
 T = TypeVar("T")
@@ -245,23 +244,18 @@ class _Claim(NamedTuple):
 def _claim(stored: JsonMapping, position: int, verdicts: Sequence[JsonMapping]) -> _Claim:
     """Return the fields of a stored claim.
 
-    The label is that of its verdict or, without a verdict, the label in the claim itself.
-    `off_subject` comes from the verdict of the aspect "subject". Without this verdict, a claim with
-    the lowest informativeness is off-subject, unless the judge could not read it. If the claim has
-    no id, `position` is used as its id.
+    The label is that of its verdict or, without a verdict, the label in the claim itself. If the
+    claim has no id, `position` is used as its id.
     """
     # claims that another program wrote may have no ids
     target = f"claim:{stored.get('id', position)}"
     own = [verdict for verdict in reversed(verdicts) if verdict["target"] == target]
     by_aspect = {verdict.get("aspect", "fact"): verdict for verdict in own}
     fact = by_aspect.get("fact", stored)
-    label, error, rating = fact.get("label"), fact.get("error"), fact.get("informativeness")
+    label, error = fact.get("label"), fact.get("error")
     known = label in CLAIM_LABELS and not error
     unparsed = UNPARSED in unjudged(fact)
-    subject = by_aspect.get("subject", {}).get("label")
-    off_subject = None if rating is None else rating == USELESS and not unparsed
-    if subject is not None:
-        off_subject = subject == "other"
+    off_subject = is_off_subject(fact, by_aspect.get("subject", {}))
     broken = not known and (label is not None or bool(error))
     return _Claim(label if known else None, stored.get("sentence"), broken, unparsed, off_subject)
 

@@ -12,7 +12,7 @@ from workbench.util.config import flattened
 
 DIGEST = re.compile(r"[0-9a-f]{8,64}")
 LABEL = "name.txt"  # in a run's folder: its name in the queue that trained it
-LONGEST = 60  # characters of a setting in a name
+SETTING_CHARACTERS = 60  # characters of a setting in a name
 # not compared: a description has method and seed anyway; the others are not the method's settings
 APART = ("method", "seed", "threads", "versions")
 
@@ -46,7 +46,9 @@ def with_settings(method: str, settings: JsonMapping, names: Sequence[str]) -> s
         settings: name of a setting -> value.
         names: the settings to include.
     """
-    return " ".join([method, *(f"{name}={settings.get(name)}"[:LONGEST] for name in names)])
+    return " ".join(
+        [method, *(f"{name}={settings.get(name)}"[:SETTING_CHARACTERS] for name in names)]
+    )
 
 
 def short_names(names: Sequence[str]) -> list[str]:

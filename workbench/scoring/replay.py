@@ -273,7 +273,7 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
         return spans or (), tuple(claims)
     # "body" may only be the default section, so the claim's position decides
     parts, located = sections(response.text, response.prefill), []
-    for claim in locate(response.text, spans, claims):
+    for claim in locate(response.text, spans, claims, response.question.titles):
         if claim.span and claim.section == "body":
             claim = replace(claim, section=section_at(parts, claim.span[0]) or "body")
         located.append(claim)

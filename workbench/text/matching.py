@@ -34,7 +34,7 @@ from workbench.util.patterns import regex
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
-LONGEST = 1500  # characters of an answer; the rules do not parse a longer one
+ANSWER_CHARACTERS = 1500  # characters of an answer; the rules do not parse a longer one
 DOUBT = (0.1, 0.9)  # the rules are uncertain between these probabilities
 _OFFERS = regex(  # several answers
     r"(?is)\b(?:second|third|another|other|next|alternative|first) (?:guess|answer|option|choice"
@@ -160,7 +160,7 @@ def _probability(answer: str, gold: tuple[str, ...], kind: str, question: str) -
         denies = all(not words.isdisjoint(WORDS["negation"]) for words in reasons)
         return (SURE if denies else NAMED) if wanted else APART
     parsed = read_gold(question, tuple(map(_plain, gold)))
-    if len(answer) > LONGEST:  # bounds the time
+    if len(answer) > ANSWER_CHARACTERS:  # bounds the time
         return _nearness(tokenise(answer), parsed.forms, named=False)
     if kind == "list":
         value = STATED * _lists(answer, parsed)

@@ -221,7 +221,8 @@ def question_order(config: GRPO, count: int, seed: int) -> list[int]:
 def trl_arguments(config: GRPO, out: Path, seed: int) -> JsonObject:
     """Return the arguments of TRL's `GRPOConfig` for `config`.
 
-    All arguments that affect the result are set, because TRL's defaults may change.
+    All arguments of the optimizer, the sampling and the loss that our settings use are set, because
+    TRL's defaults may change.
     """
     from workbench.training.trl_common import process_state, trainer_arguments
 

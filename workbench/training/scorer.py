@@ -141,7 +141,7 @@ class Scorer:
         ids = [row.ids for row in rows]
         ids_BL, mask_BL = padded(ids, self.tokenizer.pad_token_id, self.model.device, left=False)
         # the layers without the output layer: logits of the vocabulary are not needed
-        decoder = self.model.get_base_model().model
+        decoder = self.model.get_base_model().base_model
         output = decoder(input_ids=ids_BL, attention_mask=mask_BL, use_cache=False)
         values_BL = self.head(output.last_hidden_state.float()).squeeze(-1)
         pick = slice(-1, None) if self.level == "sequence" else slice(None)

@@ -1,6 +1,8 @@
 """The reward of Intuitor (arXiv 2505.19590): the policy's certainty of its own tokens.
 
-No judge is needed. Table 1 of the KLCF paper has this reward as a baseline.
+Table 1 of the KLCF paper has this reward as a baseline. It does not depend on a judge, but the
+method's own rewards are recorded too. So responses are still judged, and a response whose claim
+extraction failed is not trained on.
 """
 
 import math

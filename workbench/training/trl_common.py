@@ -54,6 +54,8 @@ def trainer_arguments(
 ) -> JsonObject:
     """Return the arguments that TRL's trainers for GRPO, SFT and DPO have in common.
 
+    All settings of the optimizer are among them.
+
     Args:
         steps: number of training steps, each on a new batch.
         updates: number of optimizer steps on each batch.
@@ -70,7 +72,12 @@ def trainer_arguments(
         "lr_scheduler_type": "constant_with_warmup" if warm else optim.schedule,
         "warmup_steps": round(optim.warmup * steps * updates),
         "optim": "adamw_torch",
-        "weight_decay": 0.0,  # transformers' default; Unsloth's differs
+        # transformers' defaults, which may change, or differ in Unsloth
+        "weight_decay": 0.0,
+        "adam_beta1": 0.9,
+        "adam_beta2": 0.999,
+        "adam_epsilon": 1e-8,
+        "max_grad_norm": 1.0,
         "seed": seed,
         "use_cpu": not on_gpu,
         "bf16": on_gpu,

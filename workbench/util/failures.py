@@ -68,6 +68,22 @@ def unjudged(verdict: JsonMapping) -> dict[str, str]:
     }
 
 
+def is_off_subject(fact: JsonMapping, subject: JsonMapping) -> bool | None:
+    """Return whether a claim is about another subject than the question's; None if not known.
+
+    The label of its "subject" verdict decides. Without one, a claim with the lowest informativeness
+    is off the subject, unless the judge could not read the claim.
+
+    Args:
+        fact: the claim's "fact" verdict in its stored form.
+        subject: the claim's "subject" verdict in its stored form; {} without one.
+    """
+    if subject.get("label") is not None:
+        return bool(subject["label"] == "other")
+    rating = fact.get("informativeness")
+    return None if rating is None else rating == USELESS and UNPARSED not in unjudged(fact)
+
+
 def remarks(verdict: JsonMapping) -> list[str]:
     """Return the local verifier's remarks in the evidence of a stored verdict, as English texts.
 

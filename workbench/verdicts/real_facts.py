@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from workbench.data.real_facts import Entity, entities
-from workbench.types import Claims, Response, Verdict, Verify
+from workbench.types import SUPPORTED, Claims, Response, Verdict, Verify
 from workbench.util.patterns import regex
 from workbench.verdicts.claims import HEDGED, is_hedged
 
@@ -65,8 +65,12 @@ CLOSE = 0.1  # largest relative error of a number that counts as right
 def by_table(fact: Verify) -> Verify:
     """Return a function that labels claims by a table of facts about countries and cities.
 
-    `fact` is another check that labels claims. Its label is used if the table cannot decide. Its
-    informativeness, and the passages in its evidence, are always used.
+    `fact` is another check that labels claims. Its informativeness, and the passages in its
+    evidence, are always used. Its label is used in two cases:
+
+    * The table cannot decide.
+    * The question has passages of its own, and `fact` finds that they support the claim. They may
+      have a name or a number that the table lacks.
     """
     return lambda batch: [
         replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
@@ -82,7 +86,8 @@ def _exact(
         claim = claims.get(verdict.target)
         title = response.question.title
         true = table_says(claim.text, title) if claim and verdict.aspect == "fact" else None
-        if claim is None or true is None:
+        supported = response.question.passages and verdict.label in SUPPORTED and not verdict.error
+        if claim is None or true is None or (supported and not true):
             yield verdict
             continue
         label = "correct" if true else "wrong"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-LONGEST = 512  # word pieces of a pair, unless the model allows fewer
+MOST_PIECES = 512  # word pieces of a pair, unless the model allows fewer
 NEVER = -1e4  # the score of the class that a two-way model lacks
 SUPPORT = regex(
     r"entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|yes|correct|grounded"
@@ -257,7 +257,9 @@ def load_named(
 
     loaded = loaded.eval().requires_grad_(False).to("cuda" if torch.cuda.is_available() else "cpu")
     longest = min(
-        LONGEST, tokenizer.model_max_length, getattr(config, "max_position_embeddings", LONGEST) - 2
+        MOST_PIECES,
+        tokenizer.model_max_length,
+        getattr(config, "max_position_embeddings", MOST_PIECES) - 2,
     )
     return NamedVerifier(loaded, tokenizer, classifier, settings or Settings(max_length=longest))
 

@@ -295,19 +295,19 @@ def _of_claim(check: Entailment, reading: Reading) -> Entailment:
     return replace(check, unread=reading.unread)
 
 
-def relevant(claim: str, candidates: list[Window], most: int = MOST_WINDOWS) -> list[Window]:
-    """Return the `most` windows that share most words with the claim, in the order of the text.
+def relevant(claim: str, candidates: list[Window]) -> list[Window]:
+    """Return the 8 (`MOST_WINDOWS`) windows that share most words with the claim, in text order.
 
     Rare words count more: a word that n of the N candidates have counts log(1 + N/n).
     """
-    if len(candidates) <= most:
+    if len(candidates) <= MOST_WINDOWS:
         return candidates
     own, texts = {*words(claim)}, [{*words(window.premise)} for window in candidates]
     counts = Counter(word for text in texts for word in text)
     shared = [
         math.fsum(math.log(1 + len(texts) / counts[word]) for word in text & own) for text in texts
     ]
-    best = sorted(range(len(texts)), key=lambda i: -shared[i])[:most]
+    best = sorted(range(len(texts)), key=lambda i: -shared[i])[:MOST_WINDOWS]
     return [candidates[i] for i in sorted(best)]
 
 

@@ -72,16 +72,7 @@ def on_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Stage]:
     Args:
         bench: gives the questions to sample, and the judge.
         method: the baseline. Its checks and reward grade the samples.
-
-    Raises:
-        WorkbenchError: there are several rounds, but fewer than two samples per question.
     """
-    # raised here, before sampling: a pair needs two samples of a question
-    if config.drawn.samples < 2 and config.rounds > 1:
-        raise WorkbenchError(
-            f"samples is {config.drawn.samples}: set it to at least 2, because a preference pair"
-            " needs two samples of a question"
-        )
     collect = _collector(config, bench, method)
 
     def stage(number: int) -> Stage:
@@ -122,11 +113,16 @@ def on_fact_pairs(config: PairDPO, bench: Bench, method: Method) -> Sequence[Sta
     The paper uses all pairs of samples with different scores.
 
     Raises:
-        WorkbenchError: `rounds` is not 1.
+        WorkbenchError: `rounds` is not 1, or there are fewer than two samples of each question.
     """
     if config.rounds != 1:
         raise WorkbenchError(
             f"rounds is {config.rounds}, but {method.title} has a single round: leave rounds out"
+        )
+    if config.drawn.samples < 2:
+        raise WorkbenchError(
+            f"samples is {config.drawn.samples}: set it to at least 2, because a preference pair"
+            " needs two samples of a question"
         )
     collect = _collector(config, bench, method, answered=False)
     return [offline_stage(config.dpo, lambda job: best_worst(collect(job, job.seed), method.name))]

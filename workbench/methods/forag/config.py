@@ -144,14 +144,14 @@ class FoRAG:
         return self.reward_model.loss or ("mse" if self.fractional else "log")
 
 
-LONGEST = 96  # *(ours)* tokens: planned answers have up to 75, plain ones fewer than 64
-SHORT = {"steps": 25, "max_new_tokens": LONGEST, **AT_ONCE, "save_every": 5}
+ANSWER_TOKENS = 96  # *(ours)* tokens: planned answers have up to 75, plain ones fewer than 64
+SHORT = {"steps": 25, "max_new_tokens": ANSWER_TOKENS, **AT_ONCE, "save_every": 5}
 TINY = scaled(
     FoRAG(),
     prompts={"kinds": TWO_FACETS, "eval_kinds": TWO_FACETS, "eval_samples": 1},
     cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
     sft={"learning_rate": 1e-3, "batch": 64, **AT_ONCE, "epochs": 3.0},
-    drawn={"max_new_tokens": LONGEST},
+    drawn={"max_new_tokens": ANSWER_TOKENS},
     # Most samples are not factual, but have the right form. With weight 1 the policy would unlearn
     # the form.
     unlearn=0.01,

@@ -20,7 +20,7 @@ from workbench.util.jsonl import write_json
 
 CONFIDENCE = "confidence.json"
 BATCH = 16  # claims in a forward pass; its logits have claims × tokens × vocabulary entries
-LONGEST = 2048  # most tokens of a question and a claim
+MOST_TOKENS = 2048  # most tokens of a question and a claim
 LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute value of a logit
 
 
@@ -156,7 +156,7 @@ def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:
     """Return the indices of the rows that fit into the model's context, the longest row first."""
-    longest = min(getattr(policy.model.config, "max_position_embeddings", LONGEST), LONGEST)
+    longest = min(getattr(policy.model.config, "max_position_embeddings", MOST_TOKENS), MOST_TOKENS)
     sizes = [
         sum(map(len, encode_example(policy.tokenizer, row.question, row.text))) for row in rows
     ]

@@ -10,18 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from workbench.methods.lookup import Table, table
 from workbench.text import is_abstention
 from workbench.types import (
     REFUTED,
     SUPPORTED,
-    UNPARSED,
-    USELESS,
     Claim,
     Feedback,
     Question,
     Verdict,
 )
-from workbench.util.failures import unjudged
+from workbench.util.failures import is_off_subject
 
 LABELS = ("correct", "wrong")  # SUPPORT and REFUTE in the paper
 
@@ -70,11 +69,10 @@ def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
     """
     counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
     for feedback in feedbacks:
-        # reversed, so that the first of several verdicts of a check is used
-        verdicts = {(v.target, v.aspect): v for v in reversed(feedback.verdicts)}
+        verdicts = table(feedback)
         for claim in feedback.claims:
             verdict = verdicts.get((f"claim:{claim.id}", "fact"))
-            kind = _kind(claim, verdict, verdicts.get((f"claim:{claim.id}", "subject")))
+            kind = _kind(claim, verdict, verdicts)
             counts[kind] += 1
             if verdict is not None and kind in ("support", "refute"):
                 mentions.setdefault(key(claim.text), []).append((claim, verdict))
@@ -83,20 +81,13 @@ def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
     return sorted(facts, key=lambda fact: -fact.said), counts
 
 
-def _kind(claim: Claim, verdict: Verdict | None, subject: Verdict | None) -> str:
+def _kind(claim: Claim, verdict: Verdict | None, verdicts: Table) -> str:
     if verdict is None or verdict.error is not None or verdict.label is None:
         return "unverified"
     if not key(claim.text):
         return "empty"
-    if subject is not None and subject.label is not None:
-        off_subject = subject.label == "other"
-    else:
-        # Without a "subject" verdict, the lowest informativeness means that the claim is off the
-        # subject, unless the judge could not read it. `workbench.metrics.rows` has the same rule.
-        off_subject = verdict.informativeness == USELESS and UNPARSED not in unjudged(
-            {"evidence": verdict.evidence}
-        )
-    if off_subject:
+    subject = verdicts.get((verdict.target, "subject"))
+    if is_off_subject(vars(verdict), vars(subject) if subject else {}):
         return "other_subject"
     if verdict.label in SUPPORTED:
         return "support"

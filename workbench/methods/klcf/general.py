@@ -134,7 +134,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 BATCH = 8  # answers in a forward pass
-LONGEST = 4096  # most tokens of a question and an answer, if the model has that many positions
+MOST_TOKENS = 4096  # most tokens of a question and an answer, if the model has that many positions
 REMEDY = "name a folder or a public name of a classifier with one output and safetensors weights"
 
 
@@ -190,8 +190,8 @@ def preference_model(name: str) -> Preference:
         # a decoder takes the score at the last token that is not padding
         model.config.pad_token_id = tokenizer.pad_token_id
         size = 1 if tokenizer.pad_token_id is None else BATCH
-        positions = getattr(model.config, "max_position_embeddings", None) or LONGEST
-        longest = min(LONGEST, tokenizer.model_max_length, positions)
+        positions = getattr(model.config, "max_position_embeddings", None) or MOST_TOKENS
+        longest = min(MOST_TOKENS, tokenizer.model_max_length, positions)
 
         def score(rows: Sequence[Judged]) -> list[float | None]:
             encoded = [_encode(tokenizer, row) for row in rows]

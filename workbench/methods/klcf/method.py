@@ -64,17 +64,17 @@ PARTS = {
 # *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no
 # tags; its base writes biographies without a system prompt. Long answers have 40 to 70 tokens.
 MODEL = {**AT_ONCE, "learning_rate": 1e-3, "critic_learning_rate": 1e-2}
-LONGEST = 96  # most tokens of an answer
+ANSWER_TOKENS = 96  # most tokens of an answer
 TINY = scaled(
     KLCF(),
     form=False,
-    l_max=LONGEST,
+    l_max=ANSWER_TOKENS,
     l_cache=24,
     prompts={"kinds": "biography", "eval_kinds": "biography", "eval_samples": 1, "system": None},
-    prepare={"told": "", "questions": None, "max_new_tokens": LONGEST},
+    prepare={"told": "", "questions": None, "max_new_tokens": ANSWER_TOKENS},
     truth_model={**MODEL, "batch": 16, "epochs": 3.0},
     general_model={**MODEL, "batch": 32, "epochs": 1.0},
-    drawn={"max_new_tokens": LONGEST},
+    drawn={"max_new_tokens": ANSWER_TOKENS},
     grpo={
         **AT_ONCE,
         "steps": 30,
@@ -82,7 +82,7 @@ TINY = scaled(
         "schedule": "linear",
         "prompts_per_step": 16,
         "group_size": 8,
-        "max_new_tokens": LONGEST,
+        "max_new_tokens": ANSWER_TOKENS,
         "save_every": 5,
     },
     dpo={**AT_ONCE, "learning_rate": 1e-4, "batch": 32},

@@ -12,6 +12,7 @@ from workbench.methods.lookup import (
     by_sentence,
     check_not_failed,
     claims,
+    find,
     label,
     on_claim,
     scored,
@@ -27,8 +28,6 @@ from workbench.methods.rlfh.config import (
 )
 from workbench.types import (
     SUBJECTS,
-    UNPARSED,
-    USELESS,
     Claim,
     Event,
     Feedback,
@@ -38,6 +37,7 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.util.config import check_values
+from workbench.util.failures import is_off_subject
 
 SUPPLEMENTARY = 2  # the informativeness of a supplementary claim
 Bounds = tuple[int | None, int | None]  # (start, end) in characters; end None: the response's end
@@ -135,12 +135,12 @@ def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
     is above 1, or if the judge could not parse the claim.
 
     Raises:
-        Unscored: the claim has informativeness 1 (useless), but no "subject" verdict.
+        Unscored: the "subject" verdict failed, or it is missing although the claim has
+            informativeness 1 (useless).
     """
-    subject = verdicts.get((verdict.target, "subject"))
-    if subject is not None:
-        return label(subject, SUBJECTS) == "other"
-    if verdict.informativeness != USELESS or any(UNPARSED in item for item in verdict.evidence):
+    if (verdict.target, "subject") in verdicts:
+        return label(find(verdicts, verdict.target, "subject"), SUBJECTS) == "other"
+    if not is_off_subject(vars(verdict), {}):
         return False
     raise unscored(
         "no_verdict",

@@ -18,7 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from workbench.metrics import outcome_of
-from workbench.metrics.boundary import LONGEST, UNCERTAIN, Probed, Sample
+from workbench.metrics.boundary import ANSWER_CHARACTERS, UNCERTAIN, Probed, Sample
 from workbench.pipeline import assemble
 from workbench.policies.generate import Policy, Sampling, generate
 from workbench.text import final_answer, normalise
@@ -182,7 +182,7 @@ def vote(feedback: Feedback) -> Sample:
     if outcome == UNCERTAIN:
         return Sample(None, outcome)
     answer = normalise(final_answer(response.text, prefill=response.prefill) or "")
-    return Sample(answer[:LONGEST], outcome)
+    return Sample(answer[:ANSWER_CHARACTERS], outcome)
 
 
 def outcomes(checks: Checks) -> Grade:
