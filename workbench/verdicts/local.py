@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.retrieval import Search
+from workbench.retrieval.evidence import Evidence
 from workbench.types import (
     OBJECTION,
     THRESHOLD,
@@ -24,7 +25,6 @@ from workbench.types import (
 from workbench.util.failures import unjudged, unparsed
 from workbench.verdicts.claims import (
     HEDGED,
-    Evidence,
     cite,
     is_hedged,
     nearest_sentences,
