@@ -61,7 +61,9 @@ def warn_of_training() -> None:
     )
 
 
-def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
+def local_facts(
+    verifier: Verifier, search: Search | None = None, k: int = 5, alone: bool = True
+) -> Verify:
     """Return a function that labels claims by the local verifier, a small entailment model.
 
     A claim is compared with all passages of its question or, if there are none, with the `k` best
@@ -85,9 +87,11 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
         search: finds passages for questions without passages. None: the retrieval fails for the
             claims of these questions.
         k: number of passages that `search` returns for a claim.
+        alone: if True, warn once if some claims are not in English. If False, another judge checks
+            these claims.
     """
 
-    warned = False
+    warned = not alone
 
     def verify(batch: Batch) -> list[Checked]:
         nonlocal warned
