@@ -11,6 +11,7 @@ import pytest
 import workbench
 from tests.helpers import examples
 from tests.helpers.errors import raises_error
+from tests.helpers.tiny_model import byte_tokenizer
 from workbench.methods.bench import bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
@@ -77,6 +78,35 @@ def test_every_method_computes_a_reward(
 ) -> None:
     reward = workbench.trl_reward(recipe, checks, settings=settings)
     assert reward([country.text], [f"{country.answers[0]}."]) == [pytest.approx(value)]
+
+
+TOKENS = [("binary_rar", "binary_rar.truncated=true"), ("klcf", "klcf.l_max=none")]
+
+
+@pytest.mark.parametrize(("recipe", "without"), TOKENS)
+def test_a_reward_of_tokens_requires_a_tokenizer_and_the_sampled_ids(
+    recipe: str, without: str, checks: Checks, country: Question
+) -> None:
+    """A text does not show that it was cut off, and its words are not the policy's tokens."""
+    tokenizer, said = byte_tokenizer(), f"{country.answers[0]}."
+    settings = ["klcf.form=false", "klcf.w_check=0"] if recipe == "klcf" else []
+    with raises_error(rf"tokenizer=TOKENIZER\), or set {without}"):
+        workbench.trl_reward(recipe, checks, settings=settings)
+    reward = workbench.trl_reward(recipe, checks, settings=settings, tokenizer=tokenizer)
+    with raises_error(f"completion_ids, such as GRPOTrainer, or set {without}"):
+        reward([country.text], [said])
+    plain = workbench.trl_reward(recipe, checks, settings=[*settings, without])
+    assert plain([country.text], [said]) == [1.0]
+
+
+def test_a_cut_off_completion_earns_nothing_by_binary_rar(
+    checks: Checks, country: Question
+) -> None:
+    tokenizer, said = byte_tokenizer(), f"{country.answers[0]}."
+    ids = tokenizer.encode(said)
+    reward = workbench.trl_reward("binary_rar", checks, tokenizer=tokenizer)
+    sampled = [[*ids, tokenizer.eos_token_id], ids]
+    assert reward([country.text] * 2, [said] * 2, completion_ids=sampled) == [1.0, 0.0]
 
 
 def test_feedback_is_logged_and_stored(tmp_path: Path, checks: Checks, country: Question) -> None:
