@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,13 +13,20 @@ import workbench
 from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.tiny_model import byte_tokenizer
-from workbench.methods.bench import bench
+from workbench.judge import endpoint
+from workbench.methods.bench import Bench, bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
 from workbench.types import Checks, JsonObject, Question
 from workbench.util.threads import use_threads
-from workbench.verdicts.checks import local_checks, world_checks
+from workbench.verdicts.checks import (
+    judge_checks,
+    local_checks,
+    local_first_checks,
+    real_checks,
+    world_checks,
+)
 from workbench.world import load_world
 
 
@@ -164,12 +172,21 @@ def test_a_row_without_gold_answers_is_not_a_failure(
     assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
 
 
-def test_a_reward_from_only_the_local_verifier_warns() -> None:
-    checks = local_checks()
+@pytest.mark.parametrize("judge", [local_checks, real_checks, lambda: bench("small")])
+def test_a_reward_by_the_local_verifier_warns(judge: Callable[[], Checks | Bench]) -> None:
+    """Also if a table of facts decides about some claims."""
+    given = judge()
     with pytest.warns(UserWarning, match="does not see relations.*docs/trust.md"):
-        workbench.trl_reward("rlfh", checks)
+        workbench.trl_reward("rlfh", given)
     with warnings.catch_warnings(action="error"):  # no claim is verified
-        workbench.trl_reward("truthrl", checks)
+        workbench.trl_reward("truthrl", given)
+
+
+def test_a_reward_by_another_judge_does_not_warn(checks: Checks) -> None:
+    model = endpoint("http://127.0.0.1:9/v1", "m")
+    with warnings.catch_warnings(action="error"):
+        for judge in (checks, judge_checks(model), local_first_checks(model)):
+            workbench.trl_reward("rlfh", judge)
 
 
 def test_there_is_no_default_judge() -> None:

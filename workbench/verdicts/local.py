@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from weakref import WeakSet
 
 from workbench.retrieval import Search
 from workbench.retrieval.evidence import Evidence
@@ -46,17 +47,29 @@ _ENGLISH_ONLY = (
 )
 
 
+_LOCAL = WeakSet[Verify]()  # checks whose labels are from the local verifier
+
+
+def mark_local(check: Verify) -> Verify:
+    """Mark a check as one by the local verifier, without a language model, and return it.
+
+    A function that wraps such a check must mark its result too, as `by_table` does.
+    """
+    _LOCAL.add(check)
+    return check
+
+
 def is_local(check: Verify | None) -> bool:
-    """Return whether a check comes from `local_facts`. Such a check uses no language model."""
-    return getattr(check, "__module__", None) == __name__
+    """Return whether a check was marked by `mark_local`, as those from `local_facts` are."""
+    return check in _LOCAL
 
 
 def warn_of_training() -> None:
-    """Warn that a policy trained against the local verifier alone learns to exploit its errors."""
+    """Warn that a policy trained against the local verifier learns to exploit its errors."""
     warnings.warn(
-        f"training against the local verifier alone: {LIMITS} Trained policies find such claims"
-        " within a few steps: use a language model as the judge, or read the rollouts"
-        " (docs/trust.md)",
+        f"training against the local verifier, without a language model: {LIMITS} Trained policies"
+        " find such claims within a few steps: use a language model as the judge, or read the"
+        " rollouts (docs/trust.md)",
         stacklevel=2,
     )
 
@@ -148,7 +161,7 @@ def local_facts(
             for (response, _), verdicts, retrieved in zip(batch, rows, lists, strict=True)
         ]
 
-    return verify
+    return mark_local(verify)
 
 
 def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import cache
 
 from workbench.data.real_facts import Entity, entities
-from workbench.types import Claims, Response, Verdict, Verify
+from workbench.types import Batch, Checked, Claims, Response, Verdict, Verify
 from workbench.util.patterns import regex
 from workbench.verdicts.claims import HEDGED, is_hedged
+from workbench.verdicts.local import is_local, mark_local
 
 # Forms of claims by relation; X is the entity and Y the value.
 _FORMS = {
@@ -68,10 +69,14 @@ def by_table(fact: Verify) -> Verify:
     `fact` is another check that labels claims. Its label is used if the table cannot decide. Its
     informativeness, and the passages in its evidence, are always used.
     """
-    return lambda batch: [
-        replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
-        for (response, extraction), checked in zip(batch, fact(batch), strict=True)
-    ]
+
+    def verify(batch: Batch) -> list[Checked]:
+        return [
+            replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
+            for (response, extraction), checked in zip(batch, fact(batch), strict=True)
+        ]
+
+    return mark_local(verify) if is_local(fact) else verify
 
 
 def _exact(
