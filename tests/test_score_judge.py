@@ -173,6 +173,7 @@ def test_the_limits_of_requests_are_those_of_training_or_of_the_options(
         concurrency=8,
         api_key_env="OWN_KEY",
     )
+    assert estimate_file(replace(chosen, api_key_env="NOT_SET"))["calls"]  # without a key
     with ExitStack() as closing:
         judge = prepare(chosen, closing).judge
         client = judge.send.__self__  # type: ignore[union-attr]

@@ -146,7 +146,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
     search, judge = None if world else evidence(options), None
     if options.remote:
-        model = _llm_judge(options, survey)
+        model = _llm_judge(options, survey, counter is not None)
         if counter is None:
             judge = model.ask
             closing.callback(judge.close)
@@ -211,8 +211,11 @@ def _threads(options: Options, survey: Survey) -> int:
     return 2 if options.remote and several and options.concurrency > 1 else 1
 
 
-def _llm_judge(options: Options, survey: Survey) -> LLMJudge:
-    """Return the language model that `--judge` names, with the limits that the options set."""
+def _llm_judge(options: Options, survey: Survey, dry: bool) -> LLMJudge:
+    """Return the language model that `--judge` names, with the limits that the options set.
+
+    A dry run (`dry`) needs no API key.
+    """
     judge = named_judge(
         options.judge,
         options.model,
@@ -221,10 +224,10 @@ def _llm_judge(options: Options, survey: Survey) -> LLMJudge:
         options.judge_option,
         options.judge_tokens,
         options.verifier,
-        options.api_key_env,
+        None if dry else options.api_key_env,
     )
     assert isinstance(judge, LLMJudge), options.judge
-    if options.engine == "ray":
+    if options.engine == "ray" and not dry:
         print(
             "workbench: --engine ray: rows are scored in this process, because an endpoint does the"
             " work; --concurrency sets the number of simultaneous calls",
