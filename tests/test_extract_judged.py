@@ -11,7 +11,17 @@ from tests.helpers import examples
 from tests.helpers.scripted import ScriptedJudge
 from workbench.claims import judged, single_pass
 from workbench.text import sentences
-from workbench.types import Claims, Failure, JsonObject, Passage, Question, Response
+from workbench.types import (
+    Claim,
+    Claims,
+    Failure,
+    JsonObject,
+    Passage,
+    Question,
+    Response,
+    WorkbenchError,
+)
+from workbench.verdicts import facts
 
 
 def answering(script: Callable[[str], Any]) -> ScriptedJudge:
@@ -113,17 +123,68 @@ def test_questions_refusals_and_plans_never_give_claims() -> None:
     assert [claim.text for claim in found.claims] == ["Toma was a baker."]
 
 
-def test_a_judge_error_is_not_reported_as_a_search_failure() -> None:
+@pytest.mark.parametrize(
+    "broken", [OSError("gone"), RuntimeError("gone"), ValueError("gone"), UnicodeError("gone")]
+)
+def test_a_failed_search_is_a_failure_in_both_modes(broken: Exception) -> None:
+    judge, facts_judge = answering(lambda _: []), answering(lambda _: [])
+
+    def search(*_: Any, **__: Any) -> Any:
+        raise broken
+
+    given, refusal = response("Toma was a painter."), response("I don't know.")
+    [found, nothing] = single_pass(judge, search)([given, refusal])
+    assert found.error == Failure("retrieve", "search", "the search failed: gone")
+    assert nothing.error is None and not judge.prompts
+    claims = Claims(claims=(Claim(0, "Toma was a painter."),))
+    [checked] = facts(facts_judge, search, informativeness=False)([(given, claims)])
+    assert checked.verdicts[0].error == found.error and not facts_judge.prompts
+
+
+def test_a_judges_own_error_is_not_reported_as_a_failed_search() -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise OSError("gone")
+
+    def mistaken(*_: Any, **__: Any) -> Any:
+        raise WorkbenchError("no such index: build it")
 
     def nothing(*_: Any, **__: Any) -> list[list[Passage]]:
         return [[]]
 
-    [found] = single_pass(refuse, refuse)([response("Toma was a painter.")])
-    assert found.error and found.error.message == "the search failed: gone"
     with pytest.raises(OSError, match="gone"):
         single_pass(refuse, nothing)([response("Toma was a painter.")])
+    with pytest.raises(WorkbenchError, match="build it"):
+        single_pass(refuse, mistaken)([response("Toma was a painter.")])
+
+
+def test_a_question_whose_page_is_missing_is_not_judged_without_evidence() -> None:
+    """Without a title, an empty result is no failure. Blank passages count as none."""
+    judge = answering(lambda _: [])
+    searched: list[tuple[list[str], list[str | None]]] = []
+
+    def search(queries: Any, k: int, titles: Any = None) -> list[list[Passage]]:
+        searched.append((queries, titles))
+        return [[] for _ in queries]
+
+    text = "Toma was a painter."
+    rows = [
+        response(text, title="Toma Ardel"),
+        response(text),
+        response(text, title="Toma", passages=(Passage("p", "Toma", "He paints."),)),
+        response(text, title="Toma", passages=(Passage("p", "Toma", " "),)),
+        response("I don't know.", title="Toma"),
+    ]
+    found = single_pass(judge, search)(rows)
+    assert searched == [([text] * 3, ["Toma Ardel", None, "Toma"])]
+    assert [one.error and (one.error.stage, one.error.kind) for one in found] == [
+        ("retrieve", "no_passages"),
+        None,
+        None,
+        ("retrieve", "no_passages"),
+        None,
+    ]
+    assert "no page has the title 'Toma Ardel'" in (found[0].error or Failure("", "", "")).message
+    assert ["He paints." in prompt.text for prompt in judge.prompts] == [False, True]
 
 
 def test_single_pass_returns_claims_with_their_verdicts() -> None:

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import pytest
 import torch
 
 from tests.helpers.errors import raises_error
+from tests.helpers.short_runs import short_bench
+from workbench.experiments.experiment import configured
+from workbench.methods import METHODS
+from workbench.methods.bench import Bench
+from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.general import (
     CORRUPTIONS,
     corrupt,
@@ -19,6 +25,10 @@ from workbench.methods.klcf.general import (
     preference_model,
     quality_rows,
 )
+from workbench.methods.klcf.reward import reward
+from workbench.methods.klcf.run import KLCFRun
+from workbench.methods.method import training_questions
+from workbench.pipeline import rescore
 from workbench.training.scorer import Judged, as_whole
 from workbench.types import Claims, Failure, Feedback, Passage, Question, Response
 
@@ -74,8 +84,8 @@ def test_quality_rows_contrast_answers_with_corrupted_answers_and_omit_refusals(
     assert all(one.segments[0][:2] == (0, len(one.text)) for one in rows)
 
 
-def test_an_empty_or_too_long_answer_scores_0() -> None:
-    """A failure would spare a response the penalties on format and length."""
+def test_an_empty_answer_scores_0_and_a_too_long_answer_is_a_failure() -> None:
+    """With a failure, an empty answer would avoid its low reward."""
     asked: list[Judged] = []
 
     def lengths(rows: Sequence[Judged]) -> list[float | None]:
@@ -85,11 +95,14 @@ def test_an_empty_or_too_long_answer_scores_0() -> None:
     texts = ["", "<think>She is.</think>", "She bakes.", "She bakes.", "Bakes.<|end|>5!", "a " * 40]
     batch = [(Response(str(n), ASKED, text), Claims()) for n, text in enumerate(texts)]
     found = [checked.verdicts[0] for checked in general(lengths, "m", ["<|end|>"])(batch)]
-    assert [one.p for one in found[:4]] == [0.0, 0.0, 0.1, 0.1] and found[5].p == 0.0
+    assert [one.p for one in found] == [0.0, 0.0, 0.1, 0.1, *[found[4].p], None]
+    assert found[4].p and found[5].error and found[5].error.kind == "too_long"
     assert len(asked) == 3 and "<|end|>" not in asked[1].text and asked[1].text.startswith("Bakes.")
-    assert {(v.target, v.aspect, v.by, v.error) for v in found} == {
-        ("response", "general", "m", None)
-    }
+    assert {(v.target, v.aspect, v.by) for v in found} == {("response", "general", "m")}
+    assert not any(v.error for v in found[:5])
+    feedback = Feedback(batch[5][0], verdicts=(found[5],))
+    graded = rescore(feedback, {"klcf": reward(KLCF(w_check=0, w_truth=0, w_general=1))})
+    assert graded.rewards["klcf"].value is None
     question = Question("q", "Who?", system="Praise it.", passages=(Passage("p", "", "5 stars"),))
     assert as_whole(question, "She.").question.messages() == [{"role": "user", "content": "Who?"}]
 
@@ -131,6 +144,29 @@ def classifier(
 
 def rows(question: Question, *texts: str) -> list[Judged]:
     return [as_whole(question, text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("settings", "room"), [("klcf.general={}", 64), ("klcf.rewarded=confidence", 512)]
+)
+def test_models_that_cannot_read_a_question_and_the_longest_answer_are_refused(
+    tmp_path: Path, settings: str, room: int
+) -> None:
+    """The classifier reads 64 tokens, the tiny base model 512. A question alone has at least 4."""
+    name, _ = classifier(tmp_path / "m")
+    place = short_bench(4)
+    run = partial(_klcf_run, place, ["klcf.w_general=1", settings.format(name)])
+    run(room - 40).check_lengths()
+    for most in (room - 3, room, room + 1):
+        with raises_error(f"reads up to {room} tokens.*lower max_new_tokens"):
+            run(most).check_lengths()
+
+
+def _klcf_run(place: Bench, settings: Sequence[str], most: int) -> KLCFRun:
+    longest = f"klcf.grpo.max_new_tokens={most}"
+    # no l_max, which must be at most the length of an answer
+    config = configured(METHODS["klcf"], place, overrides=[*settings, longest, "klcf.l_max=none"])
+    return KLCFRun(config, place, training_questions(config.prompts, place, answered=False))
 
 
 @pytest.mark.parametrize(("template", "pads"), [(False, True), (True, False)])

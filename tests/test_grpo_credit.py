@@ -10,11 +10,12 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers import run_python
 from tests.helpers.credit import all_scored, by_token, largest_difference
+from tests.helpers.errors import raises_error
 from workbench.credit.advantages import ESTIMATORS, batch_advantages
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.unsloth_hooks import left_aligned, right_aligned
-from workbench.types import Feedback, JsonObject, Response, Reward
+from workbench.types import Failure, Feedback, JsonObject, Response, Reward
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, advantages="rtg", beta=0.0)
@@ -80,8 +81,9 @@ def test_only_groups_with_equal_rewards_are_sampled_again(
     graded: list[list[Feedback]] = []
 
     def grade(responses: Sequence[Response]) -> list[Feedback]:
-        flat = len(graded) < 2
-        values = [0.0 if flat and n // 4 == 1 else float(n % 4) for n in range(len(responses))]
+        """The second question has rewards of 0 in the first two rounds; later grades differ."""
+        flat = {0: range(4, 8), 1: range(4)}.get(len(graded), range(0))
+        values = [0.0 if n in flat else float(n % 4) for n in range(len(responses))]
         rows = zip(responses, values, strict=True)
         graded.append([Feedback(one, rewards={"m": Reward(value)}) for one, value in rows])
         return graded[-1]
@@ -89,16 +91,48 @@ def test_only_groups_with_equal_rewards_are_sampled_again(
     config = scaled(CONFIG, advantages="group", redraws=redraws)
     trainer = run.trainer_of(config, policy, tmp_path, grade)
     batch = run.batch_of(trainer)
-    # one grading per try until there is a signal, and one of the final batch
-    assert len(graded) == {0: 1, 1: 2, 3: 4}[redraws]
+    # every response is graded once: all at first, then the group that was sampled again
+    assert [len(rows) for rows in graded] == [16, *[4] * min(redraws, 2)]
     ids = [[feedback.response.token_ids for feedback in rows] for rows in graded]
-    assert all(rows[:4] == ids[0][:4] and rows[8:] == ids[0][8:] for rows in ids)
+    final = [*ids[0][:4], *ids[-1][-4 if redraws else 4 :][:4], *ids[0][8:]]
+    assert [response.token_ids for response in trainer.responses] == final
     if redraws == 3:
-        assert ids[0][4:8] != ids[1][4:8] != ids[2][4:8] == ids[3][4:8]
+        assert ids[0][4:8] != ids[1] != ids[2]
         assert all(batch["advantages"].view(-1, 4).abs().sum(1) > 0)
-    else:
+    if redraws == 0:
         assert batch["advantages"].view(-1, 4)[1].abs().sum() == 0
-    assert trainer.responses == [feedback.response for feedback in graded[-1]]
+    rewards = [feedback.rewards["m"].value for feedback in trainer.recorder.step_feedbacks]
+    assert rewards == [0, 1, 2, 3, *([0, 1, 2, 3] if redraws == 3 else [0] * 4), *[0, 1, 2, 3] * 2]
+    assert len({response.id for response in trainer.responses}) == 16
+
+
+@pytest.mark.parametrize("others", [None, 0.0])
+def test_a_group_with_a_failed_reward_is_not_sampled_again(
+    others: float | None, policy: str, tmp_path: Path
+) -> None:
+    """The failures are kept, so that `max_failed` counts them."""
+    batches: list[int] = []
+
+    def grade(responses: Sequence[Response]) -> list[Feedback]:
+        batches.append(len(responses))
+        failed = Reward(None, error=Failure("judge", "timeout", "no reply"))
+        rewards = [
+            Reward(float(n % 4))
+            if n // 4 != 1
+            else failed
+            if n == 4 or others is None
+            else Reward(others)
+            for n in range(len(responses))
+        ]
+        return [Feedback(r, rewards={"m": one}) for r, one in zip(responses, rewards, strict=True)]
+
+    config = scaled(CONFIG, advantages="group", redraws=3)
+    trainer = run.trainer_of(config, policy, tmp_path, grade)
+    trainer.recorder.max_failed = 0.0
+    failures = 4 if others is None else 1
+    with raises_error(f"{failures} of 16 responses of step 1 could not be graded"):
+        run.batch_of(trainer)
+    assert batches == [16]
 
 
 @pytest.mark.parametrize("size", [None, 4])

@@ -1,7 +1,9 @@
 """The local verifier first, and a language model for claims that it calls correct."""
 
 import json
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,32 @@ def test_claims_without_evidence_fail_once_and_are_not_sent() -> None:
         assert server.requests == found.cost.calls == 0
     [failed] = found.verdicts
     assert failed.error and failed.error.stage == "retrieve"
+
+
+FRENCH, RUSSIAN = "La capitale du Paraguay est Asunción.", "Столица Парагвая — Асунсьон."
+
+
+@pytest.mark.parametrize("asked_in", ["Tell me about Paraguay.", "Расскажи о Парагвае."])
+def test_claims_in_another_language_or_script_are_sent(asked_in: str) -> None:
+    """A claim that the local verifier calls wrong is not sent, whatever the others are."""
+    question = replace(QUESTION, text=asked_in)
+    with JudgeServer(label) as server, warnings.catch_warnings():
+        warnings.simplefilter("error")  # no claim remains unread, so there is nothing to warn of
+        found = checked(server, FRENCH, NUMBER, RUSSIAN, question=question)
+        assert sorted(asked(server)) == sorted([FRENCH, RUSSIAN])
+    assert [(one.label, one.by, one.error) for one in found.verdicts] == [
+        ("correct", "m", None),
+        ("wrong", "local", None),
+        ("correct", "m", None),
+    ]
+    # rated like other claims: not as useless
+    assert all((one.informativeness or 0) > 1 for one in found.verdicts)
+
+
+def test_a_failure_of_the_model_on_a_foreign_claim_is_not_vague() -> None:
+    with JudgeServer(lambda *_: "Oui.") as server:
+        [failed] = checked(server, FRENCH).verdicts
+    assert failed.label is None and failed.error and failed.error.stage == "parse"
 
 
 def test_both_judges_are_part_of_a_runs_identity() -> None:

@@ -1,6 +1,7 @@
 """Scoring with a judge behind a server: requests, estimates, cache, evidence and failures."""
 
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import options as judged_options
 from tests.helpers.score_helpers import read, reply, responses, write
 from workbench.scoring import Options, estimate_file, score_file
-from workbench.types import JsonObject
+from workbench.scoring.api import score
+from workbench.scoring.run import prepare
+from workbench.types import Feedback, JsonObject
+from workbench.verdicts.llm_judge import LLMJudge, named_judge
 
 
 def options(folder: Path, server: JudgeServer, rows: list[JsonObject], **more: Any) -> Options:
@@ -125,6 +129,56 @@ def test_the_cache_is_in_the_output_folder_or_at_cache(
         assert score_file(replace(chosen, out=tmp_path / "g" / "f.jsonl"))["cache"] == str(wanted)
         assert wanted.exists()
         assert not list((tmp_path / "g").glob("*.sqlite*"))
+
+
+def test_scoring_and_training_share_a_cache(tmp_path: Path) -> None:
+    """Replies are found again if the server moves."""
+    rows, kept = responses(2), tmp_path / "kept.sqlite"
+    with JudgeServer(reply=reply) as first, JudgeServer(reply=reply) as moved:
+        chosen = options(tmp_path, first, rows, method="rlfh", cache=kept)
+        score_file(chosen)
+        assert first.requests > 0
+        again = replace(chosen, judge=moved.url, out=tmp_path / "g" / "f.jsonl")
+        assert score_file(again)["cost"]["calls"] == 0
+        judge = named_judge(moved.url, "m", cache=kept)
+        assert isinstance(judge, LLMJudge)
+        for row in rows:
+            about = {name: row[name] for name in ("answers", "title", "passages") if name in row}
+            given = score(
+                row["response"], row["question"], method="rlfh", judge=judge.checks(), **about
+            )
+            assert isinstance(given, Feedback) and given.verdicts
+        assert moved.requests == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted", "seconds"),
+    [
+        ("http://127.0.0.1:9", None, 600),
+        ("local+http://localhost:9", None, 600),
+        ("https://a", None, 60),
+        ("http://127.0.0.1:9", 7.0, 7),
+    ],
+)
+def test_the_limits_of_requests_are_those_of_training_or_of_the_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, wanted: float | None, seconds: float
+) -> None:
+    monkeypatch.setenv("OWN_KEY", "a-key-of-this-test")
+    chosen = judged_options(
+        tmp_path,
+        responses(1),
+        judge=url,
+        model="m",
+        timeout=wanted,
+        concurrency=8,
+        api_key_env="OWN_KEY",
+    )
+    assert estimate_file(replace(chosen, api_key_env="NOT_SET"))["calls"]  # without a key
+    with ExitStack() as closing:
+        judge = prepare(chosen, closing).judge
+        client = judge.send.__self__  # type: ignore[union-attr]
+        assert (client.timeout, client.concurrency) == (seconds, 8)
+        assert client.server.headers == {"Authorization": "Bearer a-key-of-this-test"}
 
 
 def test_different_passages_with_the_same_id_are_all_stored(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import ROOT, examples, read_json, run_python
 from tests.helpers.errors import raises_error
-from tests.helpers.short_runs import short_bench, weights_moved
+from tests.helpers.short_runs import short_bench, stages, weights_moved
 from workbench.experiments.evaluate import as_in_training
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.experiments.queue import read_entries, shortened
@@ -32,6 +32,7 @@ from workbench.types import (
     Verify,
 )
 from workbench.verdicts.checks import rule_checks
+from workbench.verdicts.llm_judge import named_judge
 
 RUNS = ROOT / "benchmarks" / "findings"
 FEW = {
@@ -249,6 +250,19 @@ def test_invalid_settings_are_refused_before_any_work(
 def test_flips_require_a_fact_check(tmp_path: Path) -> None:
     place = replace(short_bench(4), judge=rule_checks)
     refuse(["rlfh.flips=0.3"], place, "no check fact", tmp_path / "run")
+
+
+@pytest.mark.parametrize("judge", [None, "local", "http://127.0.0.1:9", "local+http://127.0.0.1:9"])
+@pytest.mark.parametrize("mode", ["pipeline", "single_pass"])
+def test_rewards_for_off_subject_claims_require_the_judge_of_the_closed_world(
+    judge: str | None, mode: str, tmp_path: Path
+) -> None:
+    """No other judge says which claims are about another subject, so no reward would be known."""
+    model = "m" if judge and "http" in judge else None
+    place = bench("small").with_judge(named_judge(judge, model))
+    wanted = "leave rlfh.off_subject out, or train with --bench tiny"
+    refuse(["rlfh.off_subject=wrong", f"rlfh.mode={mode}"], place, wanted, tmp_path / "run")
+    assert stages(METHODS["rlfh"], short_bench(4), ["rlfh.off_subject=wrong"])
 
 
 def refuse(settings: Sequence[str], place: Bench, message: str, out: Path) -> None:

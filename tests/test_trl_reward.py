@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,13 +12,21 @@ import pytest
 import workbench
 from tests.helpers import examples
 from tests.helpers.errors import raises_error
-from workbench.methods.bench import bench
+from tests.helpers.tiny_model import byte_tokenizer
+from workbench.judge import endpoint
+from workbench.methods.bench import Bench, bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
 from workbench.types import Checks, JsonObject, Question
 from workbench.util.threads import use_threads
-from workbench.verdicts.checks import local_checks, world_checks
+from workbench.verdicts.checks import (
+    judge_checks,
+    local_checks,
+    local_first_checks,
+    real_checks,
+    world_checks,
+)
 from workbench.world import load_world
 
 
@@ -79,6 +88,35 @@ def test_every_method_computes_a_reward(
     assert reward([country.text], [f"{country.answers[0]}."]) == [pytest.approx(value)]
 
 
+TOKENS = [("binary_rar", "binary_rar.truncated=true"), ("klcf", "klcf.l_max=none")]
+
+
+@pytest.mark.parametrize(("recipe", "without"), TOKENS)
+def test_a_reward_of_tokens_requires_a_tokenizer_and_the_sampled_ids(
+    recipe: str, without: str, checks: Checks, country: Question
+) -> None:
+    """A text does not show that it was cut off, and its words are not the policy's tokens."""
+    tokenizer, said = byte_tokenizer(), f"{country.answers[0]}."
+    settings = ["klcf.form=false", "klcf.w_check=0"] if recipe == "klcf" else []
+    with raises_error(rf"tokenizer=TOKENIZER\), or set {without}"):
+        workbench.trl_reward(recipe, checks, settings=settings)
+    reward = workbench.trl_reward(recipe, checks, settings=settings, tokenizer=tokenizer)
+    with raises_error(f"completion_ids, such as GRPOTrainer, or set {without}"):
+        reward([country.text], [said])
+    plain = workbench.trl_reward(recipe, checks, settings=[*settings, without])
+    assert plain([country.text], [said]) == [1.0]
+
+
+def test_a_cut_off_completion_earns_nothing_by_binary_rar(
+    checks: Checks, country: Question
+) -> None:
+    tokenizer, said = byte_tokenizer(), f"{country.answers[0]}."
+    ids = tokenizer.encode(said)
+    reward = workbench.trl_reward("binary_rar", checks, tokenizer=tokenizer)
+    sampled = [[*ids, tokenizer.eos_token_id], ids]
+    assert reward([country.text] * 2, [said] * 2, completion_ids=sampled) == [1.0, 0.0]
+
+
 def test_feedback_is_logged_and_stored(tmp_path: Path, checks: Checks, country: Question) -> None:
     metrics: dict[str, float] = {}
     extra: dict[str, list] = {}
@@ -134,12 +172,21 @@ def test_a_row_without_gold_answers_is_not_a_failure(
     assert (metrics["truthrl/failed"], metrics["truthrl/lacking"]) == (0.0, 1.0)
 
 
-def test_a_reward_from_only_the_local_verifier_warns() -> None:
-    checks = local_checks()
+@pytest.mark.parametrize("judge", [local_checks, real_checks, lambda: bench("small")])
+def test_a_reward_by_the_local_verifier_warns(judge: Callable[[], Checks | Bench]) -> None:
+    """Also if a table of facts decides about some claims."""
+    given = judge()
     with pytest.warns(UserWarning, match="does not see relations.*docs/trust.md"):
-        workbench.trl_reward("rlfh", checks)
+        workbench.trl_reward("rlfh", given)
     with warnings.catch_warnings(action="error"):  # no claim is verified
-        workbench.trl_reward("truthrl", checks)
+        workbench.trl_reward("truthrl", given)
+
+
+def test_a_reward_by_another_judge_does_not_warn(checks: Checks) -> None:
+    model = endpoint("http://127.0.0.1:9/v1", "m")
+    with warnings.catch_warnings(action="error"):
+        for judge in (checks, judge_checks(model), local_first_checks(model)):
+            workbench.trl_reward("rlfh", judge)
 
 
 def test_there_is_no_default_judge() -> None:

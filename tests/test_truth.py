@@ -95,7 +95,7 @@ def test_every_claim_of_an_answer_gets_a_probability_and_equal_texts_are_read_on
     assert [(v.target, v.aspect, v.p, v.error and v.error.kind) for v in checked.verdicts] == [
         ("claim:0", "truth", 0.25, None),
         ("claim:1", "truth", 0.25, None),
-        ("claim:2", "truth", 0.0, None),
+        ("claim:2", "truth", None, "too_long"),
         ("claim:3", "truth", None, "unparsed"),
     ]
 
@@ -161,7 +161,8 @@ def test_a_bases_confidence_is_calibrated_stored_and_used_for_every_claim(
     endless = Claim(1, " Ada" * 5000, "answer", 0)
     claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), endless))
     [checked] = truth(fitted.score, "base")([(Response("r", ASKED, "x"), claims)])
-    assert [verdict.p for verdict in checked.verdicts] == [pytest.approx(values[0]), 0.0]
+    assert [verdict.p for verdict in checked.verdicts] == [pytest.approx(values[0]), None]
+    assert checked.verdicts[1].error and checked.verdicts[1].error.kind == "too_long"
     with raises_error("another model"):
         load_confidence(tmp_path, load_policy(make_policy(tmp_path / "other", seed=5)))
     for damaged in ('{"slope": NaN, "offset": 0.5}', '{"slope": -1.5, "offset": 0.5}', "[]", ""):

@@ -8,6 +8,7 @@ from workbench.claims.statements import makes_claims
 from workbench.credit.attribute import THRESHOLD, find_sentence, locate
 from workbench.judge import read_reply, render
 from workbench.retrieval import Search
+from workbench.retrieval.evidence import Evidence, find_evidence, given_passages
 from workbench.text.sections import Section, section_at, sections
 from workbench.text.sentences import sentences
 from workbench.types import (
@@ -48,40 +49,17 @@ def single_pass(judge: Judge, search: Search | None = None) -> Extract:
     """Return the extractor of RLFH's single-pass mode: one reply contains claims and their labels.
 
     Each claim gets a verdict with `aspect="fact"`, a label from "correct" to "wrong", and an
-    informativeness from 1 to 5. If the search fails, `Claims.error` is set for every response of
-    the batch.
+    informativeness from 1 to 5. If the search fails, or no page has the title of the question,
+    `Claims.error` is set and no request is sent.
 
     Args:
         judge: the language model that extracts and labels the claims.
         search: function that finds passages for questions without passages; None for no search.
     """
-    extract = _extractor(judge, "single_pass")
-
-    def run(responses: Sequence[Response]) -> list[Claims]:
-        try:
-            found = _with_passages(search, responses) if search else responses
-        except (OSError, RuntimeError) as error:  # of the files or the server with passages
-            failure = Failure("retrieve", "search", f"the search failed: {error}")
-            return [Claims(error=failure)] * len(responses)
-        return extract(found)
-
-    return run
+    return _extractor(judge, "single_pass", search)
 
 
-def _with_passages(search: Search, responses: Sequence[Response]) -> list[Response]:
-    """Return the responses, adding passages found by `search` to questions without passages."""
-    bare = [one for one in responses if not one.question.passages]
-    titles = [one.question.title.strip() or None for one in bare]
-    found = iter(search([one.text for one in bare], PASSAGES, titles=titles) if bare else ())
-    return [
-        one
-        if one.question.passages
-        else replace(one, question=replace(one.question, passages=tuple(next(found))))
-        for one in responses
-    ]
-
-
-def _extractor(judge: Judge, task: str) -> Extract:
+def _extractor(judge: Judge, task: str, search: Search | None = None) -> Extract:
     rated = task == "single_pass"
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
@@ -91,19 +69,26 @@ def _extractor(judge: Judge, task: str) -> Extract:
             for n, response in enumerate(responses)
             if any(makes_claims(response.text[a:b]) for a, b in spans[n])
         ]
-        prompts = [
-            render(
-                task,
-                question=responses[n].question.text,
-                response=responses[n].text,
-                passages=(responses[n].question.passages or None) if rated else None,
-            )
-            for n in indices
-        ]
-        replies = judge(prompts) if prompts else []
-        assert len(replies) == len(prompts), (len(replies), len(prompts))
+        passages = dict[int, Evidence]()
+        if rated:
+            evidence = _evidence(search, [responses[n] for n in indices])
+            passages.update(zip(indices, evidence, strict=True))
         extractions = [Claims(span) for span in spans]
-        for n, reply in zip(indices, replies, strict=True):
+        prompts = {}
+        for n in indices:
+            own = passages.get(n, ())
+            if isinstance(own, Failure):
+                extractions[n] = Claims(spans[n], error=own)
+            else:
+                prompts[n] = render(
+                    task,
+                    question=responses[n].question.text,
+                    response=responses[n].text,
+                    passages=own or None,
+                )
+        replies = judge([*prompts.values()]) if prompts else []
+        assert len(replies) == len(prompts), (len(replies), len(prompts))
+        for n, reply in zip(prompts, replies, strict=True):
             value = read_reply(task, reply)
             if isinstance(value, Failure):
                 extractions[n] = Claims(spans[n], error=value, cost=reply.cost)
@@ -113,6 +98,22 @@ def _extractor(judge: Judge, task: str) -> Extract:
         return extractions
 
     return extract
+
+
+def _evidence(search: Search | None, responses: Sequence[Response]) -> list[Evidence]:
+    """Return the passages for each response: those of its question, else those found by `search`.
+
+    If the search fails or finds no page with the question's title, the result is a `Failure`.
+    Without a search, the list of a question without passages is empty.
+    """
+    own = [given_passages(response.question) for response in responses]
+    bare = [
+        (response.question, response.text)
+        for response, passages in zip(responses, own, strict=True)
+        if not passages
+    ]
+    found = iter(find_evidence(search, bare, PASSAGES) if search else ())
+    return [passages or next(found, ()) for passages in own]
 
 
 def _attach(

@@ -134,7 +134,14 @@ def score(
     overrides: Overrides = None,
     max_failed: MaxFailed = 0.2,
     concurrency: Annotated[int, Option(min=1, help="Number of concurrent judge calls.")] = 64,
-    timeout: Annotated[float, Option(min=0.1, help="Timeout of a judge call in seconds.")] = 60.0,
+    timeout: Annotated[
+        float | None,
+        Option(
+            min=0.1,
+            help="Timeout of a judge call in seconds; default: 60, or 600 for a server on this"
+            " machine.",
+        ),
+    ] = None,
     cache: JudgeCache = None,
     engine: Annotated[
         Literal["local", "ray"],

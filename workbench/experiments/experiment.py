@@ -32,8 +32,7 @@ from workbench.util.config import leaves, put, restore, settings
 from workbench.util.failures import TooManyFailures
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
-from workbench.verdicts.llm_judge import LocalJudge
-from workbench.verdicts.local import warn_of_training
+from workbench.verdicts.local import is_local, warn_of_training
 
 MAX_FAILED = 0.2  # a larger share of ungraded answers stops an evaluation; a trainer can set it
 # keys of config.json that summary.json repeats
@@ -101,7 +100,7 @@ def run_experiment(
             stage.check(bench.path(bench.policy))
         if bench.named_judge:
             bench.named_judge.try_out()
-        if isinstance(bench.named_judge, LocalJudge) and "fact" in method.checks(config):
+        if "fact" in method.checks(config) and is_local(bench.checks.verify.get("fact")):
             warn_of_training()
     with lock(out):
         summary = open_run(

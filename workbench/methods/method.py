@@ -90,6 +90,9 @@ class Method:
         input_digests: config, bench -> {name: digest} of the files and models that the config
             names. The digest of a missing input is None. A run can be resumed only with the same
             digests.
+        needs_tokens: config -> "" if the reward can be computed from the text alone. Otherwise it
+            reads the number of tokens of a response or whether the response was cut off, and the
+            result is the setting without which it does not, such as "l_max=none".
 
     Raises:
         WorkbenchError: `checks` or `sections` returns a wrong type or an unknown section, or there
@@ -107,6 +110,7 @@ class Method:
     scales: JsonMapping = field(default_factory=dict)
     training: Callable[[Any], Training] = lambda config: Training()
     input_digests: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
+    needs_tokens: Callable[[Any], str] = lambda config: ""
 
     def __post_init__(self) -> None:
         # without this check, a wrong method of another package would fail only in training

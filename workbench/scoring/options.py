@@ -29,7 +29,7 @@ class Options:
     overrides: Sequence[str] = ()  # "method.field=value"
     max_failed: float = 0.2  # share of rows
     concurrency: int = 64  # judge calls at a time
-    timeout: float = 60.0  # seconds for one judge call
+    timeout: float | None = None  # seconds for one judge call; None: 60, or 600 on this machine
     cache: Path | None = None
     overwrite: bool = False
     in_doubt: bool = False  # rules decide outcomes; the endpoint decides those in doubt

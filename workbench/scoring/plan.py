@@ -21,13 +21,12 @@ from workbench.types import (
     Checks,
     Failure,
     Grade,
-    Judge,
     Passage,
     RewardFn,
     WorkbenchError,
 )
 from workbench.util.hub import from_disk_or_hub, panics_as_errors
-from workbench.verdicts.checks import judge_checks, local_checks, local_first_checks, world_checks
+from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
 
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
@@ -109,23 +108,6 @@ def named_configs(method: str | Sequence[str], overrides: Sequence[str]) -> dict
     return method_configs(names, overrides)
 
 
-def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
-    """Return the judge that the option `--judge` names, as `Checks`.
-
-    `Checks` are functions that extract the claims of responses and give verdicts.
-
-    Args:
-        options: the options of `workbench score`.
-        search: finds evidence for questions without passages; None: no search.
-        judge: the language model, if `--judge` has a URL; else None.
-    """
-    if judge and options.local_first:
-        return local_first_checks(judge, search, options.verifier)
-    if judge:
-        return judge_checks(judge, search, in_doubt=options.in_doubt)
-    return local_or_world_checks(options.judge, search, options.verifier)
-
-
 def local_or_world_checks(
     judge: str | None, search: Search | None = None, verifier: str | None = None
 ) -> Checks:
@@ -185,7 +167,8 @@ def score_in_actor(
     if not judged:
         return Plan(reward_fns(configs)).score
     search = None if options.exact else evidence(options, known)
-    return plan(configs, checks_of(options, search), options.method == "all")[1].score
+    checks = local_or_world_checks(options.judge, search, options.verifier)
+    return plan(configs, checks, options.method == "all")[1].score
 
 
 def evidence(options: Options, known: dict[str, str] | None = None) -> Search | None:

@@ -9,13 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from workbench.judge import BatchJudge, endpoint
-from workbench.judge.address import LOCAL_FIRST, key_of
-from workbench.judge.endpoint import request_fields
+from workbench.judge import BatchJudge
+from workbench.judge.address import LOCAL_FIRST
 from workbench.methods import reward_fns
 from workbench.methods.method import Configs, reward_settings
 from workbench.runs.folder import file_digest, lock
@@ -24,9 +23,9 @@ from workbench.scoring.options import Options, check
 from workbench.scoring.output import Tally, claim, resume
 from workbench.scoring.plan import (
     Plan,
-    checks_of,
     configs_of,
     evidence,
+    local_or_world_checks,
     plan,
     score_in_actor,
     tokenizer,
@@ -37,6 +36,7 @@ from workbench.util.actors import map_chunks
 from workbench.util.disk import check_space
 from workbench.util.failures import too_many
 from workbench.util.jsonl import remove_new_folders_on_error
+from workbench.verdicts.llm_judge import LLMJudge, named_judge
 
 # Most responses, and about the most characters, that are judged and written together. A long
 # response fills a chunk alone, so that it does not delay the others.
@@ -123,7 +123,7 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
             against.
     """
     configs = configs_of(options)
-    world = checks_of(options) if options.exact else None
+    world = local_or_world_checks(options.judge) if options.exact else None
     reader = Reader(
         options.source,
         options.columns,
@@ -145,9 +145,14 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
         settings = _settings(options, configs, bool(survey.judged))
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
     search, judge = None if world else evidence(options), None
-    if options.remote and counter is None:
-        judge = _endpoint(options, survey, closing)
-    checks = world or checks_of(options, search, counter or judge)
+    if options.remote:
+        model = _llm_judge(options, survey, counter is not None)
+        if counter is None:
+            judge = model.ask
+            closing.callback(judge.close)
+        checks = model.checks(search, ask=counter)
+    else:
+        checks = world or local_or_world_checks(options.judge, search, options.verifier)
     served, made = plan(configs, checks, options.method == "all")
     # every row would fail, so raise before the first request
     no_passages = survey.without_passages == survey.judged and search is None and world is None
@@ -206,26 +211,34 @@ def _threads(options: Options, survey: Survey) -> int:
     return 2 if options.remote and several and options.concurrency > 1 else 1
 
 
-def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
-    """Return the judge that sends its prompts to the endpoint's model and caches the replies."""
-    judge = endpoint(
-        options.url,
-        str(options.model),
-        key=key_of(options.url, options.api_key_env),
-        concurrency=max(1, options.concurrency // _threads(options, survey)),
-        timeout=options.timeout,
-        extra=request_fields(options.judge_option),
-        max_new_tokens=options.judge_tokens,
-        cache=options.cache_path,
+def _llm_judge(options: Options, survey: Survey, dry: bool) -> LLMJudge:
+    """Return the language model that `--judge` names, with the limits that the options set.
+
+    A dry run (`dry`) needs no API key.
+    """
+    judge = named_judge(
+        options.judge,
+        options.model,
+        None,  # `evidence` searches the store
+        options.cache_path,
+        options.judge_option,
+        options.judge_tokens,
+        options.verifier,
+        None if dry else options.api_key_env,
     )
-    closing.callback(judge.close)
-    if options.engine == "ray":
+    assert isinstance(judge, LLMJudge), options.judge
+    if options.engine == "ray" and not dry:
         print(
             "workbench: --engine ray: rows are scored in this process, because an endpoint does the"
             " work; --concurrency sets the number of simultaneous calls",
             file=sys.stderr,
         )
-    return judge
+    return replace(
+        judge,
+        in_doubt=options.in_doubt,
+        concurrency=max(1, options.concurrency // _threads(options, survey)),
+        timeout=options.timeout,
+    )
 
 
 def _settings(options: Options, configs: Configs, judged: bool) -> JsonObject:

@@ -60,11 +60,14 @@ class Grader:
         recognise: function that adds reference data, such as gold answers, to a question, if the
             judge is the closed world (generated people and places). With any other judge, it
             returns the question unchanged.
+        without_tokens: the setting with which the reward does not need the sampled tokens, such as
+            "klcf.l_max=none"; "" if it does not need them.
     """
 
     name: str
     grade: Grade
     recognise: Callable[[Question], Question]
+    without_tokens: str = ""
 
 
 def grader(
@@ -106,8 +109,12 @@ def grader(
     config = override(config, name, settings)
     if "fact" in METHODS[name].checks(config) and is_local(checks.verify.get("fact")):
         warn_of_training()
+    without = METHODS[name].needs_tokens(config)
     return Grader(
-        name, METHODS[name].grader(config, checks), checks.recognise or (lambda question: question)
+        name,
+        METHODS[name].grader(config, checks),
+        checks.recognise or (lambda question: question),
+        f"{name}.{without}" if without else "",
     )
 
 
@@ -173,7 +180,9 @@ def trl_reward(
               also sets the method's defaults.
         settings: changes of the method's settings, such as "rlfh.alpha=2".
         tokenizer: the policy's tokenizer. With it, the stored rewards are per sampled token;
-            without it, per word of the text.
+            without it, per word of the text. It is required for a reward that reads the number of
+            tokens or whether a completion was cut off: "binary_rar" without `truncated`, and "klcf"
+            with `l_max`.
         out: a folder in which every response is stored with its claims, verdicts and rewards, to be
             shown by `workbench inspect`; only for runs of one process. None: nothing is stored.
         max_failed: largest accepted share of failed completions in a batch. Above it, the function
@@ -181,10 +190,12 @@ def trl_reward(
             `checklist`) is empty, this is not a failure. If the column is missing, it is a failure.
 
     Raises:
-        WorkbenchError: the method, setting or judge does not exist, or the judge cannot give a
-            verdict that the method needs.
+        WorkbenchError: the method, setting or judge does not exist, the judge cannot give a verdict
+            that the method needs, or the reward needs a tokenizer.
     """
     made = grader(recipe, bench, settings)
+    if tokenizer is None:
+        _check_tokens(made, "give the policy's tokenizer, trl_reward(…, tokenizer=TOKENIZER)")
     name, groups = made.name, _stored_groups(out)
 
     def reward(
@@ -196,6 +207,8 @@ def trl_reward(
             made.recognise(question_from_row(*pair)) for pair in zip(prompts, rows, strict=True)
         ]
         state, ids = columns.get("trainer_state"), columns.get("completion_ids")
+        if ids is None:
+            _check_tokens(made, "use a trainer that passes completion_ids, such as GRPOTrainer")
         # TRL counts the finished steps; our steps begin at 1
         step = None if state is None else state.global_step + 1
         responses = _responses(questions, prompts, completions, ids, tokenizer, step, groups)
@@ -216,6 +229,15 @@ def trl_reward(
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
     return reward
+
+
+def _check_tokens(made: Grader, remedy: str) -> None:
+    """Raise a WorkbenchError, which names a remedy, if the reward needs the sampled tokens."""
+    if made.without_tokens:
+        raise WorkbenchError(
+            f"the reward '{made.name}' reads the number of tokens, or whether a completion was cut"
+            f" off, and the text shows neither: {remedy}, or set {made.without_tokens}"
+        )
 
 
 def _missing_columns(feedbacks: Sequence[Feedback], columns: JsonMapping) -> str:

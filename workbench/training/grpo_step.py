@@ -90,6 +90,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         self.feedbacks: list[Feedback] = []  # the latest graded batch
         self.update_logs: list[JsonMapping] = []
         self.numbers: list[int] = []  # indices of the questions that are being sampled
+        self.graded: list[Feedback | None] = []  # grades of sampled completions, by `redrawn`
         requested = {**trl_arguments(config, out, seed), **colocate.engine_arguments(config)}
         arguments = trl.GRPOConfig(**requested)
         # Unsloth's config sets "none" for dr_grpo.
@@ -143,9 +144,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
             number: the index of each completion's question.
         """
         step = self.state.global_step // self.config.iterations + 1
-        self.feedbacks = self.recorder.grade_responses(
-            self.as_responses(completion_ids, number, step), step
-        )
+        responses = self.as_responses(completion_ids, number, step)
+        self.feedbacks = self.recorder.grade_responses(responses, step, self.graded)
+        self.graded = []
         self.responses += [feedback.response for feedback in self.feedbacks]
         return [self.reward_value(feedback) for feedback in self.feedbacks]
 

@@ -172,15 +172,27 @@ class RolloutRecorder(MetricsLog):
             self.store.close()
         super().__exit__(*error)
 
-    def grade_responses(self, responses: Sequence[Response], step: int) -> list[Feedback]:
+    def grade_responses(
+        self, responses: Sequence[Response], step: int, graded: Sequence[Feedback | None] = ()
+    ) -> list[Feedback]:
         """Grade some responses of a step, and return their feedback. `log` later stores it.
+
+        Args:
+            graded: for each response, its feedback, or None if it is not graded yet. Empty: no
+                response is graded yet.
 
         Raises:
             TooManyFailures: more than `max_failed` of the step's responses that have been graded so
                 far have no reward.
         """
         with self.timed("grading"):
-            feedbacks = self.grade(responses)
+            rows = list(zip(responses, graded or [None] * len(responses), strict=True))
+            new = [response for response, feedback in rows if feedback is None]
+            grades = iter(self.grade(new) if new else ())
+            feedbacks = [
+                next(grades) if feedback is None else replace(feedback, response=response)
+                for response, feedback in rows
+            ]
         self.step_feedbacks += feedbacks
         method = self.method
         # all processes must raise: a process that continues would wait for the others forever

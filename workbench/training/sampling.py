@@ -6,12 +6,14 @@ Evaluations use the same sampling engine, so trained and evaluated samples are c
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from workbench.policies import hf
 from workbench.policies.decode import plain_model
 from workbench.policies.generate import Sampling, as_response, prompt_ids
-from workbench.types import Question, Response, WorkbenchError
+from workbench.training.recorder import reward_of
+from workbench.types import Feedback, Question, Response, WorkbenchError
 from workbench.util.grouping import split_batches
 
 if TYPE_CHECKING:
@@ -80,30 +82,52 @@ def redrawn(
     samples for the same question, up to `trainer.config.redraws` times. The old samples are not
     stored. DAPO (arXiv 2503.14476, section 3.2) instead takes a group of another question.
 
+    A group with a failed reward is kept, so that the failure counts against `max_failed`. The
+    grades of the returned completions are stored in `trainer.graded`, and are None for completions
+    that were not graded.
+
     Args:
         trainer: our subclass of TRL's trainer (`RolloutTrainer`).
         prompt_ids: token ids of the prompt of each completion.
         completions: token ids of each completion; changed in place.
     """
     size, tokenizer = trainer.config.group_size, trainer.processing_class
+    graded: list[Feedback | None] = [None] * len(completions)
+    rows = list(range(len(completions)))  # the rows to grade next
     for _ in range(trainer.config.redraws):
         responses = [
-            as_response(tokenizer, trainer.questions[n], ids, [tokenizer.eos_token_id])
-            for n, ids in zip(trainer.numbers, completions, strict=True)
+            as_response(
+                tokenizer,
+                trainer.questions[trainer.numbers[row]],
+                completions[row],
+                [tokenizer.eos_token_id],
+            )
+            for row in rows
         ]
         with trainer.recorder.timed("grading"):
             feedbacks = trainer.recorder.grade(responses)
-        rewards = split_batches([trainer.reward_value(one) for one in feedbacks], size)
-        # one distinct reward or none: every advantage of the group would be 0
-        flat = [n for n, group in enumerate(rewards) if len({*group} - {None}) < 2]
-        rows = [row for n in flat for row in range(n * size, (n + 1) * size)]
+        groups = split_batches(list(zip(rows, feedbacks, strict=True)), size)
+        flat = [group for group in groups if _is_flat(trainer, [one for _, one in group])]
+        for row, feedback in chain.from_iterable(groups):
+            graded[row] = feedback
+        rows = [row for group in flat for row, _ in group]
         if not rows:
             break
         with trainer.recorder.timed("generation"):
             again = sample(trainer, [prompt_ids[row] for row in rows])
         for row, ids in zip(rows, again, strict=True):
-            completions[row] = ids
+            completions[row], graded[row] = ids, None
+    trainer.graded = graded
     return completions
+
+
+def _is_flat(trainer: "trl.GRPOTrainer", group: Sequence[Feedback]) -> bool:
+    """Return whether all rewards of a group are known, and all its advantages would be 0."""
+    method = trainer.recorder.method
+    if any(reward_of(feedback, method) is None for feedback in group):
+        return False
+    # None: truncated, with mask_truncated
+    return len({trainer.reward_value(feedback) for feedback in group} - {None}) < 2
 
 
 def shares(

@@ -274,6 +274,15 @@ def load_reward_model(folder: Path | str) -> Scorer:
     return Scorer(actor, card["level"], card["max_length"])
 
 
+def longest_input(policy: str, questions: Sequence[Question], max_new_tokens: int) -> int:
+    """Return the number of tokens of the longest prompt, with an answer of `max_new_tokens`.
+
+    Args:
+        policy: folder or hub name; only its tokenizer is loaded.
+    """
+    return max(map(len, prompt_ids(load_tokenizer(policy), questions))) + max_new_tokens
+
+
 def check_room(
     policy: str, questions: Sequence[Question], max_new_tokens: int, models: Mapping[str, Any]
 ) -> None:
@@ -287,8 +296,7 @@ def check_room(
         models: settings of the reward models to train (`RewardModel`) by name, such as
             "klcf.truth_model".
     """
-    prompts = prompt_ids(load_tokenizer(policy), questions)
-    needed = max(map(len, prompts)) + max_new_tokens
+    needed = longest_input(policy, questions, max_new_tokens)
     for name, model in models.items():
         if model.passes.max_length < needed:
             raise WorkbenchError(

@@ -111,6 +111,7 @@ def local_first_checks(
     called only for:
 
     * claims that the local verifier labels correct
+    * claims in a language or script that the local verifier cannot read
     * final answers for which the rules are uncertain
     * checks that need a language model, such as "checklist" and "reasoning"
 
@@ -121,9 +122,10 @@ def local_first_checks(
         verifier: folder or hub name of the local verifier (see `choose_verifier`); None: the
             shipped one.
     """
-    local, model = local_checks(search, verifier), judge_checks(judge, search, in_doubt=True)
-    fact = local_first(local.verify["fact"], facts(judge, search, informativeness=False))
-    return replace(local, verify={**model.verify, "fact": fact}, write=model.write)
+    model = judge_checks(judge, search, in_doubt=True)
+    local = local_facts(choose_verifier(verifier), search, alone=False)
+    fact = local_first(local, facts(judge, search, informativeness=False))
+    return Checks(given_or(rules()), {**model.verify, "fact": fact}, write=model.write)
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:

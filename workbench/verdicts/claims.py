@@ -8,6 +8,7 @@ from itertools import chain
 
 from workbench.credit.attribute import words
 from workbench.retrieval import Search, from_passages
+from workbench.retrieval.evidence import Evidence, find_evidence, given_passages, no_passages
 from workbench.text import sentences
 from workbench.text.hedging import is_hedged as hedged
 from workbench.types import (
@@ -19,10 +20,8 @@ from workbench.types import (
     Passage,
     Response,
     Verdict,
-    WorkbenchError,
 )
 
-Evidence = Sequence[Passage] | Failure  # the passages of a claim, or why there are none
 # labels of claims in hedged sentences; vague stays vague *(ours)*
 HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
@@ -54,12 +53,15 @@ def retrieve(
     If there is no `search`, no page has the title, or the search fails, the result for the claim is
     a `Failure` instead of a list.
     """
-    # one search for all claims, since a search may be a request to a server
-    without_own = [pair for pair in pairs if not _own(pair[0])]
-    results = iter(_search(search, without_own, k) if search and without_own else ())
+    without_own = [
+        (response.question, claim.text)
+        for response, claim in pairs
+        if not given_passages(response.question)
+    ]
+    results = iter(find_evidence(search, without_own, k) if search else ())
     passages: list[Evidence] = []
     for response, claim in pairs:
-        own = _own(response)
+        own = given_passages(response.question)
         if own and narrow and len(own) > k:
             # if no passage shares a word with the claim, use the first ones
             passages.append(_index(own).search([claim.text], k)[0] or own[:k])
@@ -71,12 +73,8 @@ def retrieve(
                 f"response '{response.id}' has {blank} passages, and no index is named:"
                 " give the question passages, or name an index with --store"
             )
-            passages.append(next(results, _no_passages(missing)))
+            passages.append(next(results, no_passages(missing)))
     return passages
-
-
-def _own(response: Response) -> tuple[Passage, ...]:
-    return tuple(passage for passage in response.question.passages if passage.text.strip())
 
 
 _index = lru_cache(maxsize=128)(from_passages)  # the claims of a question share its passages
@@ -113,33 +111,12 @@ def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
     return hedged(response.text[start:end]) or hedged(claim.text)
 
 
-def _search(search: Search, pairs: Sequence[tuple[Response, Claim]], k: int) -> Sequence[Evidence]:
-    titles = [response.question.title.strip() or None for response, _ in pairs]
-    try:
-        results = search([claim.text for _, claim in pairs], k, titles=titles)
-    except WorkbenchError:  # a mistake in the settings, which would fail for every batch
-        raise
-    except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
-        return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
-    # with a title, no result means that the page is missing, whatever the claim says
-    remedy = "add it to the passages, or leave out the title"
-    return [
-        passages
-        or ([] if title is None else _no_passages(f"no page has the title '{title}': {remedy}"))
-        for passages, title in zip(results, titles, strict=True)
-    ]
-
-
 def unfound(verdict: Verdict) -> Verdict:
     """Return a copy of `verdict` for a claim without passages: label vague, P(true) = 0.
 
     The evidence is `{"unfound": "words"}`: no passage shares a word with the claim.
     """
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
-
-
-def _no_passages(message: str) -> Failure:
-    return Failure("retrieve", "no_passages", message)
 
 
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[JsonMapping, ...]:

@@ -12,7 +12,7 @@ from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import LOCAL_FIRST, address, is_local, key_of, redacted
 from workbench.judge.endpoint import request_fields
 from workbench.retrieval import Search, open_index
-from workbench.types import Checks, JsonMapping, JsonObject, WorkbenchError
+from workbench.types import Checks, JsonMapping, JsonObject, Judge, WorkbenchError
 from workbench.verdicts.checks import judge_checks, local_checks, local_first_checks
 from workbench.verifier.named import choose_verifier
 
@@ -44,6 +44,12 @@ class LLMJudge:
         tokens: maximum number of tokens of a reply; None: 2048.
         first: the local judge that checks before the model (see `local_first_checks`); None to call
             the model for every check.
+        key_env: environment variable with the server's API key; None for the default variables
+            (see `key_of`).
+        in_doubt: if True, rules decide whether a final answer is correct, and the model is called
+            only if the rules are uncertain.
+        concurrency: number of requests in flight; None: 64.
+        timeout: seconds for one request; None: 60, or 600 for a server on this machine.
     """
 
     url: str = field(repr=False)  # may contain a password
@@ -53,13 +59,18 @@ class LLMJudge:
     options: JsonMapping = field(default_factory=dict)
     tokens: int | None = None
     first: "LocalJudge | None" = None
+    key_env: str | None = None
+    in_doubt: bool = False
+    concurrency: int | None = None
+    timeout: float | None = None
 
     def identity(self) -> JsonObject:
         """Return the settings on which the verdicts depend, as JSON values.
 
         The keys are "model", "prompts" (digest of the prompt templates), "store" (fields that
-        identify the content of the index; None without an index) and, if set, "options" and
-        "first". The URL is left out, because the same model may move to another server.
+        identify the content of the index; None without an index) and, if set, "options", "first"
+        and "outcomes" (of `in_doubt`). The URL is left out, because the same model may move to
+        another server.
 
         Raises:
             WorkbenchError: the index does not exist or is not finished.
@@ -73,6 +84,8 @@ class LLMJudge:
             identity["options"] = self.options
         if self.first:
             identity["first"] = self.first.identity()
+        if self.in_doubt:
+            identity["outcomes"] = "in doubt"
         return identity
 
     @cached_property
@@ -81,15 +94,18 @@ class LLMJudge:
 
         The first reply creates the cache file, if `cache` is set.
         """
+        limits: JsonObject = {} if self.concurrency is None else {"concurrency": self.concurrency}
+        default = LOCAL_TIMEOUT if is_local(self.url) else TIMEOUT
         return endpoint(
             self.url,
             self.model,
-            key=key_of(self.url),
+            key=key_of(self.url, self.key_env),
             extra=self.options,
             max_new_tokens=self.tokens,
             cache=self.cache,
             cache_address=ANYWHERE,
-            timeout=LOCAL_TIMEOUT if is_local(self.url) else TIMEOUT,
+            timeout=default if self.timeout is None else self.timeout,
+            **limits,
         )
 
     def close_cache(self) -> None:
@@ -100,19 +116,22 @@ class LLMJudge:
         if self.ask.cache:
             self.ask.cache.close()
 
-    def checks(self, search: Search | None = None, evidence: bool = True) -> Checks:
+    def checks(
+        self, search: Search | None = None, evidence: bool = True, ask: Judge | None = None
+    ) -> Checks:
         """Return the checks of this judge. No request is sent before a check is called.
 
         Args:
             search: finds passages for questions without passages; not used if `store` is set.
             evidence: True if there are passages to compare claims with, in the questions or in an
                 index. If False, the check "fact" is left out.
+            ask: replies to prompts in place of the model, as in a dry run; None: `self.ask`.
         """
-        search = _search(self.store, search)
+        search, ask = _search(self.store, search), ask or self.ask
         if self.first:
-            checks = local_first_checks(self.ask, search, self.first.verifier)
+            checks = local_first_checks(ask, search, self.first.verifier)
         else:
-            checks = judge_checks(self.ask, search)
+            checks = judge_checks(ask, search, self.in_doubt)
         return _with_facts(checks, evidence)
 
     def try_out(self) -> None:
@@ -202,6 +221,7 @@ def named_judge(
     options: Sequence[str] | None = None,
     tokens: int | None = None,
     verifier: str | None = None,
+    key_env: str | None = None,
 ) -> NamedJudge | None:
     """Return the judge that the command-line options name, or None if `url` is None.
 
@@ -214,12 +234,13 @@ def named_judge(
         options: extra fields of each request, as "NAME=VALUE"; None: no extra fields.
         tokens: maximum number of tokens of a reply; None: 2048.
         verifier: folder or hub name of the local verifier; None: the shipped one.
+        key_env: environment variable with the server's API key; None: the default variables.
 
     Raises:
         WorkbenchError: an option does not apply to this judge, or the URL is invalid.
     """
     if url != "local":
-        judge = llm_judge(url, model, store, cache, options, tokens)
+        judge = llm_judge(url, model, store, cache, options, tokens, key_env)
         if verifier is None:
             return judge
         if judge and judge.first:
@@ -243,6 +264,7 @@ def llm_judge(
     cache: Path | str | None = None,
     options: Sequence[str] | None = None,
     tokens: int | None = None,
+    key_env: str | None = None,
 ) -> LLMJudge | None:
     """Return the language model that the command-line options name, or None if `url` is None.
 
@@ -263,14 +285,15 @@ def llm_judge(
         return None
     first = LocalJudge() if url.startswith(LOCAL_FIRST) else None
     url = url.removeprefix(LOCAL_FIRST)
-    address(url, key_of(url))
+    address(url, key_of(url, key_env))
     if not model:
         raise WorkbenchError(
             f"--judge {redacted(url)} needs the name of a model on that server: add --judge-model"
             " NAME"
         )
     fields = request_fields(options or ())
-    return LLMJudge(url, model, store, Path(cache) if cache else None, fields, tokens, first)
+    path = Path(cache) if cache else None
+    return LLMJudge(url, model, store, path, fields, tokens, first, key_env)
 
 
 def _contents(store: str | None) -> JsonObject | None:

@@ -4,8 +4,10 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from weakref import WeakSet
 
 from workbench.retrieval import Search
+from workbench.retrieval.evidence import Evidence
 from workbench.types import (
     OBJECTION,
     THRESHOLD,
@@ -24,7 +26,6 @@ from workbench.types import (
 from workbench.util.failures import unjudged, unparsed
 from workbench.verdicts.claims import (
     HEDGED,
-    Evidence,
     cite,
     is_hedged,
     nearest_sentences,
@@ -46,22 +47,36 @@ _ENGLISH_ONLY = (
 )
 
 
+_LOCAL = WeakSet[Verify]()  # checks whose labels are from the local verifier
+
+
+def mark_local(check: Verify) -> Verify:
+    """Mark a check as one by the local verifier, without a language model, and return it.
+
+    A function that wraps such a check must mark its result too, as `by_table` does.
+    """
+    _LOCAL.add(check)
+    return check
+
+
 def is_local(check: Verify | None) -> bool:
-    """Return whether a check comes from `local_facts`. Such a check uses no language model."""
-    return getattr(check, "__module__", None) == __name__
+    """Return whether a check was marked by `mark_local`, as those from `local_facts` are."""
+    return check in _LOCAL
 
 
 def warn_of_training() -> None:
-    """Warn that a policy trained against the local verifier alone learns to exploit its errors."""
+    """Warn that a policy trained against the local verifier learns to exploit its errors."""
     warnings.warn(
-        f"training against the local verifier alone: {LIMITS} Trained policies find such claims"
-        " within a few steps: use a language model as the judge, or read the rollouts"
-        " (docs/trust.md)",
+        f"training against the local verifier, without a language model: {LIMITS} Trained policies"
+        " find such claims within a few steps: use a language model as the judge, or read the"
+        " rollouts (docs/trust.md)",
         stacklevel=2,
     )
 
 
-def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) -> Verify:
+def local_facts(
+    verifier: Verifier, search: Search | None = None, k: int = 5, alone: bool = True
+) -> Verify:
     """Return a function that labels claims by the local verifier, a small entailment model.
 
     A claim is compared with all passages of its question or, if there are none, with the `k` best
@@ -85,9 +100,11 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
         search: finds passages for questions without passages. None: the retrieval fails for the
             claims of these questions.
         k: number of passages that `search` returns for a claim.
+        alone: if True, warn once if some claims are not in English. If False, another judge checks
+            these claims.
     """
 
-    warned = False
+    warned = not alone
 
     def verify(batch: Batch) -> list[Checked]:
         nonlocal warned
@@ -144,7 +161,7 @@ def local_facts(verifier: Verifier, search: Search | None = None, k: int = 5) ->
             for (response, _), verdicts, retrieved in zip(batch, rows, lists, strict=True)
         ]
 
-    return verify
+    return mark_local(verify)
 
 
 def _is_joint(claim: Claim, claims: Sequence[Claim]) -> bool:

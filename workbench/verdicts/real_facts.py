@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import cache
 
 from workbench.data.real_facts import Entity, entities
-from workbench.types import SUPPORTED, Claims, Response, Verdict, Verify
+from workbench.types import SUPPORTED, Batch, Checked, Claims, Response, Verdict, Verify
 from workbench.util.patterns import regex
 from workbench.verdicts.claims import HEDGED, is_hedged
+from workbench.verdicts.local import is_local, mark_local
 
 # Forms of claims by relation; X is the entity and Y the value.
 _FORMS = {
@@ -72,10 +73,14 @@ def by_table(fact: Verify) -> Verify:
     * The question has passages of its own, and `fact` finds that they support the claim. They may
       have a name or a number that the table lacks.
     """
-    return lambda batch: [
-        replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
-        for (response, extraction), checked in zip(batch, fact(batch), strict=True)
-    ]
+
+    def verify(batch: Batch) -> list[Checked]:
+        return [
+            replace(checked, verdicts=tuple(_exact(response, extraction, checked.verdicts)))
+            for (response, extraction), checked in zip(batch, fact(batch), strict=True)
+        ]
+
+    return mark_local(verify) if is_local(fact) else verify
 
 
 def _exact(

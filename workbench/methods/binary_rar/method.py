@@ -46,4 +46,5 @@ METHOD: Method = Method(
     stages=stages,
     parts=PARTS,
     scales={"tiny": TINY},
+    needs_tokens=lambda config: "" if config.truncated else "truncated=true",
 )

@@ -11,7 +11,9 @@ from statistics import fmean
 
 from workbench.policies.generate import Policy
 from workbench.policies.hf import token_logprobs
+from workbench.policies.load import adapter_base, adapter_folder
 from workbench.runs.folder import policy_hash, read_json
+from workbench.training.loading import positions
 from workbench.training.rows import encode_example
 from workbench.training.scorer import Judged
 from workbench.types import WorkbenchError
@@ -20,7 +22,7 @@ from workbench.util.jsonl import write_json
 
 CONFIDENCE = "confidence.json"
 BATCH = 16  # claims in a forward pass; its logits have claims × tokens × vocabulary entries
-MOST_TOKENS = 2048  # most tokens of a question and a claim
+MOST_TOKENS = 4096  # most tokens of a question and a claim, if the model has that many positions
 LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute value of a logit
 
 
@@ -152,6 +154,16 @@ def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
     model.fit(columns, classes, sample_weight=np.concatenate([soft, 1 - soft]))
     return float(model.coef_[0, 0]), float(model.intercept_[0])
+
+
+def context(base: str) -> int:
+    """Return the largest number of tokens of a question and a claim for which P(true) is computed.
+
+    Args:
+        base: folder or hub name of the base model; only its config is read.
+    """
+    adapter = adapter_folder(Path(base))
+    return positions(adapter_base(adapter) if adapter else base, MOST_TOKENS)
 
 
 def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:

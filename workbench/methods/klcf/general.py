@@ -9,12 +9,12 @@ and on subject, not whether people prefer it.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.methods.klcf.truth import TextScorer, text_values
+from workbench.methods.klcf.truth import TextScorer, text_values, verdict
 from workbench.policies.weights import check_finite, check_loaded, check_prompts, loading
 from workbench.text import answer_text, is_abstention, sentences
 from workbench.training.scorer import Judged, as_whole, passes
@@ -24,7 +24,6 @@ from workbench.types import (
     Feedback,
     Question,
     Response,
-    Verdict,
     Verify,
     WorkbenchError,
 )
@@ -38,7 +37,8 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     """Return the check "general": a function from responses to one verdict on each response.
 
     The verdict's `p` is the model's score of the answer, from 0 to 1. The thinking is not scored.
-    `p` is 0 if the answer is empty or too long for the model.
+    `p` is 0 if the answer is empty. If the answer is too long for the model, the verdict is a
+    failure.
 
     Args:
         score: the model: a preference model, or the reward model trained on `quality_rows`.
@@ -54,7 +54,7 @@ def general(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
             for response, _ in batch
         ]
         values = text_values(score, texts, specials)
-        return [Checked((Verdict("response", "general", p=p, by=by),)) for p in values]
+        return [Checked((verdict("response", "general", value, by),)) for value in values]
 
     return verify
 
@@ -146,11 +146,13 @@ class Preference:
         score: answers -> a score in [0, 1] for each; None for an answer that is too long.
         longest: largest number of tokens of question and answer together.
         specials: the tokenizer's control tokens.
+        prompt_tokens: question -> number of its tokens, with those of the chat template.
     """
 
     score: TextScorer
     longest: int
     specials: tuple[str, ...]
+    prompt_tokens: Callable[[Question], int]
 
 
 def preference_model(name: str) -> Preference:
@@ -209,7 +211,12 @@ def preference_model(name: str) -> Preference:
 
         # a broken model raises an error here
         score([as_whole(Question("trial", "Is it raining?"), "Yes.")])
-    return Preference(score, longest, tuple(tokenizer.all_special_tokens))
+    return Preference(
+        score,
+        longest,
+        tuple(tokenizer.all_special_tokens),
+        lambda question: len(_encode(tokenizer, as_whole(question, ""))["input_ids"]),
+    )
 
 
 def _encode(tokenizer: "PreTrainedTokenizerBase", row: Judged) -> dict[str, list[int]]:

@@ -98,4 +98,5 @@ METHOD = Method(
     scales={"tiny": TINY},
     training=training,
     input_digests=input_digests,
+    needs_tokens=lambda config: "" if config.l_max is None else "l_max=none",
 )

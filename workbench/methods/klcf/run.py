@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.methods.bench import Bench
-from workbench.methods.klcf.confidence import load_confidence
+from workbench.methods.klcf.confidence import context, load_confidence
 from workbench.methods.klcf.config import KLCF
 from workbench.methods.klcf.general import general, preference_model
 from workbench.methods.klcf.prepared import (
@@ -21,7 +21,7 @@ from workbench.methods.klcf.truth import scorer_of, truth
 from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.policies.load import load_policy
 from workbench.runs.folder import policy_hash
-from workbench.training.scorer import MODEL, check_room, load_reward_model
+from workbench.training.scorer import MODEL, check_room, load_reward_model, longest_input
 from workbench.training.stage import Job
 from workbench.types import Grade, Question, Verify, WorkbenchError
 
@@ -126,8 +126,9 @@ class KLCFRun:
     def check_lengths(self) -> None:
         """Check that the reward models can read the longest answers in training.
 
-        If the setting `klcf.general` names a preference model, it is loaded to get the length of
-        its context.
+        The models read the question and an answer, or a claim that may be as long as the answer. If
+        the setting `klcf.general` names a preference model, it is loaded to get the length of its
+        context.
 
         Raises:
             WorkbenchError: a model's context is too short, or the preference model cannot be
@@ -136,20 +137,30 @@ class KLCFRun:
         config = self.config
         last = config.drawn if config.trainer == "dpo" else config.grpo
         most = last.sampling.max_new_tokens
+        # without passages and system prompt, which these models do not read
+        bare = [Question(question.id, question.text) for question in self.allowed]
         if config.w_general and config.general:
-            longest = preference_model(config.general).longest
-            if longest <= most:
+            named = preference_model(config.general)
+            needed = max(map(named.prompt_tokens, bare)) + most
+            if named.longest < needed:
                 raise WorkbenchError(
-                    f"klcf.general: '{config.general}' reads up to {longest} tokens, but an answer"
-                    f" alone can have {most}: name another model, or lower max_new_tokens"
+                    f"klcf.general: '{config.general}' reads up to {named.longest} tokens, but the"
+                    f" longest question with an answer of {most} tokens has {needed}: name another"
+                    " model, or lower max_new_tokens"
+                )
+        if config.models_truth and config.rewarded == "confidence":
+            longest, needed = context(self.source.base), longest_input(self.source.base, bare, most)
+            if longest < needed:
+                raise WorkbenchError(
+                    f"klcf.rewarded is confidence: the base model reads up to {longest} tokens, but"
+                    f" the longest question with a claim of {most} tokens has {needed}: lower"
+                    " max_new_tokens, or set klcf.rewarded to model or judge"
                 )
         models = {}
         if config.models_truth and config.rewarded == "model":
             models["klcf.truth_model"] = config.truth_model
         if config.trains_general:
             models["klcf.general_model"] = config.general_model
-        # without passages and system prompt, which these models do not read
-        bare = [Question(question.id, question.text) for question in self.allowed]
         check_room(self.source.base, bare, most, models)
 
 

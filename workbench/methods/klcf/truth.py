@@ -68,11 +68,11 @@ def scorer_of(model: Scorer) -> TextScorer:
 
 def text_values(
     score: TextScorer, texts: Sequence[tuple[Question, str]], specials: Sequence[str]
-) -> list[float]:
+) -> list[float | Failure]:
     """Return a score from 0 to 1 for each text, as the whole answer to its question.
 
-    Equal texts with the same question are scored once. An empty text, or a text that is too long
-    for the model, gets 0.
+    Equal texts with the same question are scored once. An empty text gets 0. A text that is too
+    long for the model gets a `Failure`.
 
     Args:
         specials: the model's control tokens. In a text, spaces are put between the characters of
@@ -84,14 +84,31 @@ def text_values(
         if text.strip()
     }
     values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
-    scores = [values.get((question.id, question.text, text)) for question, text in texts]
-    return [0.0 if p is None else p for p in scores]
+    scores = [values.get((question.id, question.text, text), 0.0) for question, text in texts]
+    return [_TOO_LONG if p is None else p for p in scores]
+
+
+_TOO_LONG = Failure(
+    "verify",
+    "too_long",
+    "question and text have more tokens than the model's context: lower max_new_tokens, or use a"
+    " model with a longer context",
+)
+
+
+def verdict(target: str, aspect: str, value: float | Failure, by: str) -> Verdict:
+    """Return the verdict with a text's score as `p`, or with the failure as `error`."""
+    if isinstance(value, Failure):
+        return Verdict(target, aspect, by=by, error=value)
+    return Verdict(target, aspect, p=value, by=by)
 
 
 def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
     """Return the check "truth": a function from responses to verdicts, with P(true) of each claim.
 
-    All claims of a batch are scored in one call. The verdict on an empty claim is a failure.
+    All claims of a batch are scored in one call. The verdict on a claim is a failure if the claim
+    is too long for the model. It is also a failure if the claim is empty, because then the
+    extraction went wrong.
 
     Args:
         score: computes P(true) of claims.
@@ -110,7 +127,7 @@ def truth(score: TextScorer, by: str, specials: Sequence[str] = ()) -> Verify:
         values = iter(text_values(score, texts, specials))
         checked = []
         for own in claims:
-            verdicts = [Verdict(f"claim:{c.id}", "truth", p=next(values), by=by) for c in own]
+            verdicts = [verdict(f"claim:{c.id}", "truth", next(values), by) for c in own]
             for number, claim in enumerate(own):
                 if not claim.text.strip():
                     empty = Failure("verify", "unparsed", "the claim is empty", claim.text)

@@ -19,5 +19,5 @@ Our deviations:
   linear head on the policy's hidden states.
 * GRPO is an alternative to PPO.
 * The setting `off_subject` can penalise true claims about another person. The paper's reward barely
-  penalises them.
+  penalises them. It needs the judge of the closed world.
 """

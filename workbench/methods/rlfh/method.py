@@ -68,8 +68,15 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
     """Return the training stages of a run: one stage, PPO or GRPO.
 
     Raises:
-        WorkbenchError: invalid settings, no questions, or an annotator that is not available.
+        WorkbenchError: invalid settings, no questions, an annotator that is not available, or a
+            judge that cannot say which claims are about another subject (`off_subject="wrong"`).
     """
+    if config.off_subject == "wrong" and bench.hash != load_world().hash:
+        raise WorkbenchError(
+            "rlfh.off_subject is wrong, but only the judge of the closed world says which claims"
+            f" are about another subject, and bench '{bench.name}' has another judge: leave"
+            " rlfh.off_subject out, or train with --bench tiny"
+        )
     # questions for long answers have no gold answers
     questions = training_questions(config.prompts, bench, answered=False)
     grade = METHOD.grader(config, bench.checks)
