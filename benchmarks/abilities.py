@@ -251,10 +251,11 @@ def skill_rates(policy: Policy, world: World, split: str) -> dict[str, dict[str,
         for question in world.questions(split, SHORT_KINDS)
         if question.meta["tier"] == "known"
     ]
+    answers = ask(pairs, max_new_tokens=LONG, samples=SHORT_SAMPLES)
     values: dict[str, list[float]] = {
         "abstained_pairs": [
-            is_abstention(final_answer(one.text) or "")
-            for one in ask(pairs, max_new_tokens=LONG, samples=SHORT_SAMPLES)
+            _rate(is_abstention(final_answer(one.text) or "") for one in samples)
+            for samples in group_by(answers, lambda one: one.question.id).values()
         ],
         **thought_rates(ask(known, max_new_tokens=LONG), world),
         "read": [],

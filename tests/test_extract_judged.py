@@ -108,6 +108,13 @@ def test_a_claim_belongs_to_the_sentence_of_its_quotation(
             assert (claim.span, claim.end, claim.coverage) == (None, None, 0.0)
 
 
+def test_a_name_does_not_choose_among_the_sentences_of_a_quotation() -> None:
+    text = "Ana Bo was born in Oslo. She died in Oslo."
+    claims = ["Ana Bo died in Oslo.", "Ana Bo was born in Oslo."]
+    [found] = judged(answering(lambda _: [quoted(text, claims)]))([response(text, title="Ana Bo")])
+    assert [claim.sentence for claim in found.claims] == [1, 0]
+
+
 def test_repeated_sentences_are_matched_in_order() -> None:
     said = [quoted("He won.", ["He won."])] * 2
     assert [one.sentence for one in extract("He won. Dana lost. He won.", said).claims] == [0, 2]

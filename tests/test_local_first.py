@@ -1,4 +1,4 @@
-"""The local verifier first, and a language model for claims that it calls correct."""
+"""The local verifier first, and a language model for claims it calls correct or cannot read."""
 
 import json
 import warnings

@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from workbench.methods.bench import Bench, bench
 from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
-from workbench.types import Checks, JsonObject, Question
+from workbench.types import Batch, Checked, Checks, JsonObject, Question, Verify
 from workbench.util.threads import use_threads
 from workbench.verdicts.checks import (
     judge_checks,
@@ -187,6 +188,19 @@ def test_a_reward_by_another_judge_does_not_warn(checks: Checks) -> None:
     with warnings.catch_warnings(action="error"):
         for judge in (checks, judge_checks(model), local_first_checks(model)):
             workbench.trl_reward("rlfh", judge)
+
+
+def test_a_check_may_be_an_object_without_a_hash(checks: Checks) -> None:
+    @dataclass
+    class Check:
+        verify: Verify
+
+        def __call__(self, batch: Batch) -> list[Checked]:
+            return self.verify(batch)
+
+    own = replace(checks, verify={**checks.verify, "fact": Check(checks.verify["fact"])})
+    with warnings.catch_warnings(action="error"):  # it is not the local verifier
+        assert workbench.trl_reward("rlfh", own)
 
 
 def test_there_is_no_default_judge() -> None:

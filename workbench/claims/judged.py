@@ -142,7 +142,7 @@ def _attach(
             if rated:
                 label, rating = item["label"], item["informativeness"]
                 verdicts.append(Verdict(f"claim:{number}", "fact", label, None, rating, by="judge"))
-        claims += _placed(text, spans, parts, stating, drafts)
+        claims += _placed(response, spans, parts, stating, drafts)
     return tuple(claims), tuple(verdicts)
 
 
@@ -166,7 +166,7 @@ def _covered(
 
 
 def _placed(
-    text: str,
+    response: Response,
     spans: Sequence[Span],
     parts: Sequence[Section],
     numbers: Sequence[int],
@@ -185,7 +185,8 @@ def _placed(
     if len(numbers) == 1:
         drafts = [replace(draft, sentence=0) for draft in drafts]
     placed = []
-    for claim in locate(text, [spans[n] for n in numbers], drafts):
+    quoted = [spans[n] for n in numbers]
+    for claim in locate(response.text, quoted, drafts, response.question.titles):
         number = numbers[claim.sentence or 0]
         section = section_at(parts, spans[number][0]) or "body"
         placed.append(replace(claim, sentence=number, section=section))

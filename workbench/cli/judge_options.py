@@ -26,7 +26,8 @@ LocalOrURL = Annotated[
     typer.Option(
         metavar="local|URL|local+URL",
         help="The local verifier, an OpenAI-compatible endpoint, or both: the endpoint then judges"
-        " the claims that the verifier calls correct. The key is read from WORKBENCH_JUDGE_KEY"
+        " the claims that the verifier calls correct, or whose language or script it cannot"
+        " read. The key is read from WORKBENCH_JUDGE_KEY"
         " or, for api.openai.com, OPENAI_API_KEY.",
     ),
 ]

@@ -69,7 +69,7 @@ JudgeName = Annotated[
         metavar="world|local|URL|local+URL",
         help="The closed world's exact judge, the packaged verifier (local, the default), an"
         " OpenAI-compatible endpoint, or local+URL: the endpoint judges the claims that the"
-        " verifier calls correct.",
+        " verifier calls correct, or whose language or script it cannot read.",
     ),
 ]
 KeyName = Annotated[

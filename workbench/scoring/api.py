@@ -50,7 +50,7 @@ def score(
             * "world": the facts of the closed world (generated people and places)
             * the URL of an OpenAI-compatible server
             * "local+URL": the server decides only about claims that the local verifier calls
-              correct or cannot read
+              correct, or whose language or script it cannot read
             * `Checks`, such as `workbench.local_checks()`
         judge_model: name of the server's model; required with a URL.
         judge_option: fields of each request to the server, as "KEY=VALUE".

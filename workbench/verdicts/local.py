@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from workbench.retrieval import Search
 from workbench.retrieval.evidence import Evidence
@@ -47,7 +47,7 @@ _ENGLISH_ONLY = (
 )
 
 
-_LOCAL = WeakSet[Verify]()  # checks whose labels are from the local verifier
+_LOCAL = WeakValueDictionary[int, Verify]()  # id -> check by the local verifier
 
 
 def mark_local(check: Verify) -> Verify:
@@ -55,13 +55,13 @@ def mark_local(check: Verify) -> Verify:
 
     A function that wraps such a check must mark its result too, as `by_table` does.
     """
-    _LOCAL.add(check)
+    _LOCAL[id(check)] = check  # by identity, since a check of the user may have no hash
     return check
 
 
 def is_local(check: Verify | None) -> bool:
     """Return whether a check was marked by `mark_local`, as those from `local_facts` are."""
-    return check in _LOCAL
+    return check is not None and _LOCAL.get(id(check)) is check
 
 
 def warn_of_training() -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from workbench.data.real_facts import Entity, entities
+from workbench.retrieval.evidence import given_passages
 from workbench.types import SUPPORTED, Batch, Checked, Claims, Response, Verdict, Verify
 from workbench.util.patterns import regex
 from workbench.verdicts.claims import HEDGED, is_hedged
@@ -91,7 +92,8 @@ def _exact(
         claim = claims.get(verdict.target)
         title = response.question.title
         true = table_says(claim.text, title) if claim and verdict.aspect == "fact" else None
-        supported = response.question.passages and verdict.label in SUPPORTED and not verdict.error
+        own = given_passages(response.question)
+        supported = own and verdict.label in SUPPORTED and not verdict.error
         if claim is None or true is None or (supported and not true):
             yield verdict
             continue

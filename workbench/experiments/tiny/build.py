@@ -59,7 +59,7 @@ def build_policy(
         threads: number of CPU threads.
         size: "full" is the default policy (about 80 minutes on two cores). "half" has half the
             parameters. "conflicting" has the full size and is trained on documents that conflict
-            (about 45 minutes), so that it also writes doubtful claims. "small" is a smaller model
+            (about 55 minutes), so that it also writes doubtful claims. "small" is a smaller model
             of a small world, which trains quickly.
 
     Returns:
