@@ -211,17 +211,19 @@ class SFTWriter(Writer):
         return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
-        strange = self.habits.unknown_compared > 0 and self.chance(self.habits.unknown_compared)
+        with_unknown = self.habits.unknown_compared > 0 and self.chance(
+            self.habits.unknown_compared
+        )
         years: list[Fact] = []
         # until the last two people, and their years, differ
         while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
             years += [fact for fact in self._person()[1] if fact.relation == "birth_year"]
             years = years[-2:]
-        if not strange:
+        if not with_unknown:
             return self.older(years, lang)
-        stranger = self._other(replace(years[1], subject=self.ephemeral.name()))
-        example = self.older(self.sample([stranger, years[1]], 2), lang)
-        return self._or_doubt(example, stranger.subject, False, lang)
+        unknown = self._other(replace(years[1], subject=self.ephemeral.name()))
+        example = self.older(self.sample([unknown, years[1]], 2), lang)
+        return self._or_doubt(example, unknown.subject, known=False, lang=lang)
 
     def _false_premise(self, lang: str) -> Example:
         facts, known = self._subject()
