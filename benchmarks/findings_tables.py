@@ -150,6 +150,7 @@ ARMS = {
             ("responded", "unknown", "answered, unknown, greedy", "validation"),
         ),
     ),
+    "truthrl_rates": ("short", SHORT[1][:6]),
     "knowrl": OUTCOMES,
     "knowrl_dose": OUTCOMES,
     "knowrl_sweep": OUTCOMES,

@@ -302,6 +302,7 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "doubt": ("doubt", doubt.table),
     "doubt_training": ("doubt_training", doubt.table),
     "rlfh_rates": ("rlfh_rates", partial(arms, "rlfh_rates")),
+    "truthrl_rates": ("truthrl_rates", partial(arms, "truthrl_rates")),
     "waits": ("waits", waits.table),
     "profiles": ("profiles", profiles.table),
     "verdicts": ("human_labels", verdicts),
