@@ -151,6 +151,17 @@ ARMS = {
         ),
     ),
     "truthrl_rates": ("short", SHORT[1][:6]),
+    "comparison_rates": (
+        "sampled",
+        (
+            ("truthfulness", "", "truthfulness", "short"),
+            ("factscore_on_subject", "", "FactScore, half-known and partly known", "doubtful"),
+            ("f1@6", "", "F1@6, biographies, sampled"),
+            ("responded", "", "answered, biographies, sampled"),
+            ("fact_per_sentence", "", "factual sentences, passages", "passages"),
+            ("coherent", "", "coherent, passages", "passages"),
+        ),
+    ),
     "knowrl": OUTCOMES,
     "knowrl_dose": OUTCOMES,
     "knowrl_sweep": OUTCOMES,

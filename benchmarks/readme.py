@@ -303,6 +303,8 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "doubt_training": ("doubt_training", doubt.table),
     "rlfh_rates": ("rlfh_rates", partial(arms, "rlfh_rates")),
     "truthrl_rates": ("truthrl_rates", partial(arms, "truthrl_rates")),
+    "truthrl_rates_default": ("truthrl_rates_default", partial(arms, "truthrl_rates")),
+    "comparison_rates": ("comparison_rates", partial(arms, "comparison_rates")),
     "waits": ("waits", waits.table),
     "profiles": ("profiles", profiles.table),
     "verdicts": ("human_labels", verdicts),

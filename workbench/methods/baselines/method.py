@@ -25,7 +25,8 @@ from workbench.training.stage import Job, Stage
 from workbench.types import Event, Feedback, Reward, RewardFn, WorkbenchError
 from workbench.util.config import check_values
 
-# *(ours)*, for 1M parameters on two CPU cores, and not tuned.
+# *(ours)*, for 1M parameters on two CPU cores. `benchmarks/findings/truthrl_rates.toml` chose the
+# learning rates of R-Tuning, RFT and DPO on the validation split; others were not tuned.
 ADAPTER = {**AT_ONCE, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
 TUNED = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}
@@ -171,16 +172,25 @@ def _baseline(
 
 _EACH = (
     _baseline("sft_gold", "SFT on gold answers", GoldSFT, on_gold, sft=TUNED),
-    _baseline("r_tuning", "R-Tuning", SampleSFT, on_samples, drawn=FEW, sft=TUNED),
-    _baseline("rft", "RFT", SampleSFT, on_samples, drawn=FEW, sft=TUNED),
-    _baseline("dpo", "DPO", PairDPO, on_pairs, drawn=FEW, dpo=PREFERRED),
+    _baseline(
+        "r_tuning",
+        "R-Tuning",
+        SampleSFT,
+        on_samples,
+        drawn=FEW,
+        sft=TUNED | {"learning_rate": 3.2e-3},
+    ),
+    _baseline(
+        "rft", "RFT", SampleSFT, on_samples, drawn=FEW, sft=TUNED | {"learning_rate": 1.6e-3}
+    ),
+    _baseline("dpo", "DPO", PairDPO, on_pairs, drawn=FEW, dpo=PREFERRED | {"learning_rate": 8e-4}),
     _baseline(
         "iterative_dpo",
         "Iterative DPO",
         partial(PairDPO, rounds=5, drawn=ROUND),  # DPO, then 4 rounds from its checkpoint
         on_pairs,
         drawn=FEW,
-        dpo=PREFERRED,
+        dpo=PREFERRED | {"learning_rate": 2e-4},
     ),
     _baseline(
         "fact_tune",
