@@ -11,7 +11,8 @@ each tier, is the same for every arm. The judges are:
 - each GGUF model: the prompts of the task `outcome`, as in `workbench score --judge URL`. Rules
   label abstentions, so no prompt is sent for them. Equal prompts are sent once.
 
-Expected before the models' verdicts existed (the order under the exact judge was known):
+Expected before the models' verdicts existed, and while the study `truthrl` started from the default
+policy (the order under the exact judge was known):
 
 - The ternary policy is first under every judge.
 - Kendall's tau with the exact judge is at least .6 under every other judge.
