@@ -263,23 +263,10 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
             *(_mean_cost(seeds.get(arm, []), cost) for cost in run_costs(method)),
             *_settings(seeds.get(arm, []), common),
         ]
-        for arm, sets in _in_order(found["means"], method)
+        for arm, sets in found["means"].items()
     ]
     headings = [*(column[2] for column in columns), *run_costs(method)]
     return ["arm", *headings, "seeds", "own settings"], rows
-
-
-def _in_order(means: Mapping[str, Any], method: str) -> list[tuple[str, Any]]:
-    """Return the arms of a study; in a study of learning rates, by arm and rate."""
-    if not method.endswith("_rates"):
-        return list(means.items())
-    names = [arm.rpartition("_")[0] for arm in means]
-
-    def place(item: tuple[str, Any]) -> tuple[int, float]:
-        name, _, rate = item[0].rpartition("_")
-        return names.index(name), float(rate) if name else 0.0  # the initial policy has no rate
-
-    return sorted(means.items(), key=place)
 
 
 def differences(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

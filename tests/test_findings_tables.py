@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import findings_tables, readme
+from benchmarks import readme
 from benchmarks.findings_training import _curve
 from tests.helpers import examples, write_json
 
@@ -64,11 +64,3 @@ def test_curves_are_means_over_seeds_at_each_step(tmp_path: Path) -> None:
     (tmp_path / "tuned").mkdir()  # trained on rows, without rollouts
     (tmp_path / "tuned" / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
     assert _curve([tmp_path / "tuned"]) == {"step": [1]}
-
-
-def test_a_table_of_rates_is_sorted_by_arm_and_rate() -> None:
-    means: dict[str, dict] = {
-        arm: {} for arm in ("start", "b_c_2e-3", "a_1e-4", "b_c_5e-4", "a_5e-5")
-    }
-    table = findings_tables.arms({"means": means, "runs": []}, "truthrl_rates")[1]
-    assert [row[0] for row in table] == ["start", "b_c_5e-4", "b_c_2e-3", "a_5e-5", "a_1e-4"]

@@ -30,7 +30,7 @@ from workbench.util.config import check_values
 # `comparison_rates.toml` in benchmarks/findings.
 ADAPTER = {**AT_ONCE, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
-TUNED = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}
+SFT = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}
 PREFERRED = {**ADAPTER, "batch": 32, "learning_rate": 8e-4}
 FACTS = {"facts": ("FActScore", "share of the claims that the evidence supports")}
 LONG_PROMPTS = Prompts(system="")  # the question alone: an answer in prose
@@ -172,17 +172,17 @@ def _baseline(
 
 
 _EACH = (
-    _baseline("sft_gold", "SFT on gold answers", GoldSFT, on_gold, sft=TUNED),
+    _baseline("sft_gold", "SFT on gold answers", GoldSFT, on_gold, sft=SFT),
     _baseline(
         "r_tuning",
         "R-Tuning",
         SampleSFT,
         on_samples,
         drawn=FEW,
-        sft=TUNED | {"learning_rate": 3.2e-3},
+        sft=SFT | {"learning_rate": 3.2e-3},
     ),
     _baseline(
-        "rft", "RFT", SampleSFT, on_samples, drawn=FEW, sft=TUNED | {"learning_rate": 1.6e-3}
+        "rft", "RFT", SampleSFT, on_samples, drawn=FEW, sft=SFT | {"learning_rate": 1.6e-3}
     ),
     _baseline("dpo", "DPO", PairDPO, on_pairs, drawn=FEW, dpo=PREFERRED),
     _baseline(
