@@ -181,9 +181,7 @@ _EACH = (
         drawn=FEW,
         sft=SFT | {"learning_rate": 3.2e-3},
     ),
-    _baseline(
-        "rft", "RFT", SampleSFT, on_samples, drawn=FEW, sft=SFT | {"learning_rate": 1.6e-3}
-    ),
+    _baseline("rft", "RFT", SampleSFT, on_samples, drawn=FEW, sft=SFT | {"learning_rate": 1.6e-3}),
     _baseline("dpo", "DPO", PairDPO, on_pairs, drawn=FEW, dpo=PREFERRED),
     _baseline(
         "iterative_dpo",

@@ -10,13 +10,15 @@ from workbench.training.grpo import grpo_stage
 from workbench.training.stage import Stage
 
 PARTS = {"consistent": ("no contradiction", "1 if the evidence contradicts no claim, else 0")}
-# *(ours)*, for 1M parameters on two CPU cores: the same questions and steps as RLFH; not tuned.
+# *(ours)*, for 1M parameters on two CPU cores: the same questions and steps as RLFH. The learning
+# rate was chosen on the validation split, with the policy "conflicting": `comparison_rates.toml` in
+# benchmarks/findings. At higher rates the policy refuses most or all requests.
 TINY = scaled(
     BinaryRAR(),
     prompts={"kinds": "biography", "eval_kinds": "biography"},
     grpo={
         "steps": 30,
-        "learning_rate": 3e-3,
+        "learning_rate": 1.9e-4,
         "max_new_tokens": 64,
         "generation_batch": None,
         **AT_ONCE,
