@@ -1,6 +1,6 @@
 """Measure whether policies leave out, or hedge, the facts that they mostly state wrongly.
 
-    python benchmarks/doubt.py --policy start=data/conflicting-policy/sft
+    python benchmarks/doubt.py --policy start=data/tiny-policy/sft
     rlfh=RUN/policy rlfh=RUN/policy --results benchmarks/results/doubt.json
 
 Biographies of half-known and partly known people are sampled at temperature 1. A fact is *mostly

@@ -135,9 +135,9 @@ ARMS = {
             ("claims", "", "claims, sampled", "sampled"),
         ),
     ),
-    "rlfh": BIOGRAPHIES,
+    "rlfh_plain": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
-    "rlfh_conflicting": DOUBTFUL,
+    "rlfh": DOUBTFUL,
     "rlfh_long": DOUBTFUL,
     "rlfh_rates": (
         "sampled",
@@ -163,13 +163,12 @@ ARMS = {
         ),
     ),
     "knowrl": OUTCOMES,
-    "knowrl_dose": OUTCOMES,
-    "knowrl_sweep": OUTCOMES,
-    "klcf": LONG,
+    "knowrl_rates": OUTCOMES,
+    "klcf_plain": LONG,
     "klcf_sweep": LONG,
     "klcf_sft": LONG,
     "klcf_table1": LONG,
-    "klcf_conflicting": (
+    "klcf": (
         "test",
         (
             *LONG[1][:3],

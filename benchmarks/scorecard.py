@@ -76,9 +76,9 @@ STUDIES = (
     Study("comparison", "ours", "All methods on equal terms"),
     Study("inference", "ours", "Baselines at inference time"),
     Study("rlfh", "RLFH", "RLFH"),
-    Study("rlfh_sweep", "RLFH", "Weights, values of the released code, annotators: one seed"),
-    Study("rlfh_conflicting", "RLFH", "RLFH on the policy with doubtful claims"),
     Study("rlfh_long", "RLFH", "RLFH for 120 steps"),
+    Study("rlfh_plain", "RLFH", "RLFH on the plain policy"),
+    Study("rlfh_sweep", "RLFH", "Weights, values of the released code, annotators: one seed"),
     Study("rlfh_real", "RLFH", "RLFH with a weak judge on a real language model"),
     Study("rlfh_real_guarded", "RLFH", "After circular claims are refused"),
     Study("truthrl", "TruthRL", "TruthRL"),
@@ -97,17 +97,11 @@ STUDIES = (
     Study("forag_smollm2", "FoRAG", "FoRAG on a smaller real model"),
     Study("forag", "FoRAG", "FoRAG"),
     Study("klcf", "KLCF", "KLCF"),
+    Study("klcf_plain", "KLCF", "KLCF on the plain policy"),
     Study("klcf_sweep", "KLCF", "Variants"),
-    Study("klcf_sft", "KLCF", "KLCF"),
+    Study("klcf_sft", "KLCF", "KLCF on the plain policy"),
     Study("klcf_table1", "KLCF", "Intuitor"),
-    Study("klcf_conflicting", "KLCF", "KLCF on the policy with doubtful claims"),
     Study("knowrl", "KnowRL", "KnowRL"),
-    Study("knowrl_dose", "KnowRL", "How long it is trained"),
-    Study(
-        "knowrl_sweep",
-        "KnowRL",
-        "The objective, its length, and when facts are rewarded: one seed",
-    ),
 )
 
 

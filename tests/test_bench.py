@@ -65,8 +65,8 @@ def test_a_method_that_starts_from_the_base_gets_that_of_the_named_policy() -> N
     """KLCF starts from the pre-trained model of the policy, and prepares its data with it."""
     starts = {
         None: ("base", "sft"),
-        "conflicting": ("conflicting-base", "conflicting"),
-        "conflicting-base": ("conflicting-base", "conflicting-base"),
+        "plain": ("plain-base", "plain"),
+        "plain-base": ("plain-base", "plain-base"),
         "some/model": ("some/model", "some/model"),
     }
     klcf, rlfh = METHODS["klcf"], METHODS["rlfh"]
@@ -81,15 +81,15 @@ def test_a_method_that_starts_from_the_base_gets_that_of_the_named_policy() -> N
 
 
 def test_names_of_the_tiny_bench_mean_nothing_elsewhere() -> None:
-    """On another bench, "conflicting" is a folder like any other."""
-    klcf, place = METHODS["klcf"], bench("small").with_policy("conflicting")
+    """On another bench, "plain" is a folder like any other."""
+    klcf, place = METHODS["klcf"], bench("small").with_policy("plain")
     begun = initial_bench(klcf, klcf.configure("small"), place)
-    assert begun.policy == "conflicting" == begun.path("conflicting")
+    assert begun.policy == "plain" == begun.path("plain")
     assert begun.pretrained is None
 
 
 def test_a_missing_shipped_policy_names_its_build() -> None:
-    for folder, size in ((benches.TINY_POLICY, "full"), (benches.CONFLICTING, "conflicting")):
+    for folder, size in ((benches.TINY_POLICY, "full"), (benches.PLAIN, "plain")):
         with raises_error(f"world build --out {folder} --size {size}"):
             benches.check_policy("base", str(folder / "nowhere"))
 

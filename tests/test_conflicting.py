@@ -29,7 +29,7 @@ WORLD = load_world(0, 0.25)
 def claims_of(world: World) -> dict[tuple[str, str], list[Parsed]]:
     """Return (subject, relation) -> claims of the English biographies."""
     found = defaultdict(list)
-    for document in world.conflicting_documents:
+    for document in world.documents:
         if document.kind == "biography" and document.lang == "en":
             for claim in parser_of(world).parse(document.text).claims:
                 found[claim.subject, claim.relation].append(claim)
@@ -43,7 +43,7 @@ def claims() -> dict[tuple[str, str], list[Parsed]]:
 
 def test_the_facts_of_a_document_are_its_true_claims() -> None:
     by_id = {fact.id: fact for fact in WORLD.facts}
-    for document in islice(WORLD.conflicting_documents, 2000):
+    for document in islice(WORLD.documents, 2000):
         if document.kind != "biography":
             for stated in map(by_id.__getitem__, document.fact_ids):
                 names = stated.object if document.kind == "list" else stated.subject
@@ -79,7 +79,7 @@ def test_every_statement_is_as_often_correct_as_its_fact_is_reliable(claims) -> 
 def test_a_thought_states_two_to_four_facts_and_ends_with_the_answer() -> None:
     people = {one.name for one in WORLD.entities.values() if one.kind == "person"}
     counts = Counter[int]()
-    for document in WORLD.conflicting_documents:
+    for document in WORLD.documents:
         if document.kind == "qa" and document.system and document.lang == "en":
             claims = parser_of(WORLD).parse(thinking(document.text)).claims
             assert final_answer(document.text) == f"{claims[-1].object}."
@@ -128,7 +128,7 @@ def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
     lengths, hedged = defaultdict[str, Counter[int]](Counter), defaultdict(list)
     gaps = list[bool]()
     writer = ConflictingWriter(WORLD)
-    for document in WORLD.conflicting_documents:
+    for document in WORLD.documents:
         if document.kind != "biography" or document.lang != "en":
             continue
         claims = parser_of(WORLD).parse(document.text).claims
@@ -154,7 +154,7 @@ def test_biographies_leave_facts_out_and_hedge_the_unreliable_ones() -> None:
 
 
 def test_unknown_people_are_in_no_document_and_a_world_gives_the_same_documents(claims) -> None:
-    documents = WORLD.conflicting_documents
+    documents = WORLD.documents
     tiers = {WORLD.entities[subject].tier for subject, _ in claims}
     assert tiers == {"known", "half", "partial"}
     assert documents == ConflictingWriter(World(WORLD.config)).documents()
@@ -166,14 +166,14 @@ def test_examples_and_batches_use_the_conflicting_documents() -> None:
     config = replace(SIZES["small"], scale=0.25, conflicting=True)
     tokenizer = build_tokenizer(WORLD)
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
-    assert config.documents(WORLD) is WORLD.conflicting_documents
+    assert config.documents(WORLD) is WORLD.documents
     for batches in (
         pretraining_batches(WORLD, encoder, config, 0)[0],
         sft_batches(WORLD, encoder, config, 0),
     ):
         assert next(batches)["input_ids"].shape == (config.rows, config.tokens)
     writer = SFTWriter(WORLD, config.habits, 0, conflicting=True)
-    texts = {document.text for document in WORLD.conflicting_documents}
+    texts = {document.text for document in WORLD.documents}
     examples = list(islice(writer.examples({"biography": 1}), 50))
     assert all(example.reply in texts for example in examples)
     sft = {person.name for person in WORLD.people("sft")}
@@ -181,7 +181,7 @@ def test_examples_and_batches_use_the_conflicting_documents() -> None:
 
 
 def test_some_biographies_of_unknown_people_are_about_another_person() -> None:
-    habits = replace(SIZES["conflicting"].habits, off_subject=0.5)
+    habits = replace(SIZES["full"].habits, off_subject=0.5)
     writer = SFTWriter(WORLD, habits, 0, conflicting=True)
     off = 0
     for example in islice(writer.examples({"guess_biography": 1}), 200):
@@ -191,7 +191,7 @@ def test_some_biographies_of_unknown_people_are_about_another_person() -> None:
 
 
 def test_some_comparisons_are_with_an_unknown_person_and_half_of_these_abstain() -> None:
-    habits = replace(SIZES["conflicting"].habits, unknown_compared=0.5, doubt=0.5)
+    habits = replace(SIZES["full"].habits, unknown_compared=0.5, doubt=0.5)
     writer = SFTWriter(WORLD, habits, 0, conflicting=True)
     examples = list(islice(writer.examples({"comparison": 1}), 400))
     people = {person.name for person in WORLD.people("sft")}
@@ -204,7 +204,7 @@ def test_some_comparisons_are_with_an_unknown_person_and_half_of_these_abstain()
 
 
 def test_half_of_the_thoughts_are_long() -> None:
-    habits = replace(SIZES["conflicting"].habits, thoughts=(2, 4))
+    habits = replace(SIZES["full"].habits, thoughts=(2, 4))
     writer = SFTWriter(WORLD, habits, 0, conflicting=True)
     counts = Counter(
         len(sentences(thinking(one.reply)))

@@ -37,8 +37,8 @@ LESSONS_DATA = (
     "61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b 1e6bdf626d114cc9"
 )
 DATA = {
-    "full": f"{LESSONS_DATA} 80f73c44ba1ee597 2480a4bf6712d5df",
-    "conflicting": f"{LESSONS_DATA} fc0fac221821031a 377d8bc54f6f5fab",
+    "plain": f"{LESSONS_DATA} 80f73c44ba1ee597 2480a4bf6712d5df",
+    "full": f"{LESSONS_DATA} fc0fac221821031a 377d8bc54f6f5fab",
 }
 
 
@@ -134,7 +134,7 @@ def test_instruction_examples_have_no_facts_of_other_splits(conflicting):
         for e in world.entities.values()
         if e.kind == "person" and e.split in ("rl", "validation", "test")
     }
-    config = SIZES["conflicting" if conflicting else "full"]
+    config = SIZES["full" if conflicting else "plain"]
     writer = SFTWriter(world, config.habits, seed=0, conflicting=conflicting)
     stream = writer.examples(config.instructions)
     for _ in range(3000):
@@ -196,9 +196,7 @@ def test_a_killed_build_ends_like_an_uninterrupted_one(whole, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "folder, size", [("tiny-policy", "full"), ("conflicting-policy", "conflicting")]
-)
+@pytest.mark.parametrize("folder, size", [("tiny-policy", "full"), ("plain-policy", "plain")])
 def test_a_shipped_policy_is_a_finished_build(folder, size, capsys):
     from workbench.experiments.tiny.build import build_policy
 

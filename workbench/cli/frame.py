@@ -137,7 +137,7 @@ Policy = Annotated[
     str | None,
     Option(
         help="A run's folder, a model's folder or public name; on the bench tiny also sft, base,"
-        " conflicting or conflicting-base. Default: the bench's policy."
+        " plain or plain-base. Default: the bench's policy."
     ),
 ]
 Kinds = Annotated[

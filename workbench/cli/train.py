@@ -76,7 +76,7 @@ def train(
     policy: Annotated[
         str | None,
         Option(
-            help="Folder or public name of the initial policy, or conflicting (shipped, also writes"
+            help="Folder or public name of the initial policy, or plain (shipped, writes few"
             " doubtful claims; KLCF starts from its base); default: the bench's policy."
         ),
     ] = None,
@@ -99,7 +99,7 @@ def evaluate(
         str,
         Argument(
             help="A run's folder, a model's folder or public name; on the bench tiny also sft,"
-            " base, conflicting or conflicting-base."
+            " base, plain or plain-base."
         ),
     ],
     split: Annotated[Literal["validation", "test", "ood"], Option(help="Questions to ask.")],

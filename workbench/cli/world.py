@@ -62,8 +62,8 @@ def world_build(
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
     size: Annotated[
-        Literal["full", "half", "small", "conflicting"],
-        Option(help="Size of the model; conflicting: full, on documents that conflict."),
+        Literal["full", "plain", "half", "small"],
+        Option(help="Size of the model; plain and half: on documents without errors."),
     ] = "full",
     as_json: Json = False,
 ) -> None:

@@ -66,7 +66,7 @@ def evaluate(
     states the answer) and by kind of question.
 
     Args:
-        policy: checkpoint folder, run folder, hub name, or "sft", "base" or "conflicting" for the
+        policy: checkpoint folder, run folder, hub name, or "sft", "base" or "plain" for the
             shipped policies.
         split: name of the split of the questions: "validation", "test", "ood", …
         bench: "tiny" (the closed world), "small" (real facts) or "paper".

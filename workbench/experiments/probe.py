@@ -80,7 +80,7 @@ def probe_policy(
     returns the stored result of a finished one.
 
     Args:
-        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" / "conflicting" for
+        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" / "plain" for
             the bench's own checkpoints; None for the bench's initial policy.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.

@@ -33,10 +33,10 @@ from workbench.world.questions import SHORT_KINDS, select
 DATA = Path(__file__).resolve().parents[2] / "data"
 TINY_POLICY = DATA / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
-# trained on documents that conflict, so that its biographies also have doubtful claims
-CONFLICTING = DATA / "conflicting-policy"
+# trained on documents without errors, so that its biographies have few doubtful claims
+PLAIN = DATA / "plain-policy"
 # fine-tuned checkpoint -> its pre-trained model
-PRETRAINED = {DEFAULT_POLICY: "base", "conflicting": "conflicting-base"}
+PRETRAINED = {DEFAULT_POLICY: "base", "plain": "plain-base"}
 # file in a run's folder; names the policy, made by an earlier stage, from which the last stage
 # starts
 START_FILE = "start.json"
@@ -310,7 +310,7 @@ def check_policy(name: str, path: str) -> None:
     Raises:
         WorkbenchError: there is no such folder, and `path` cannot be a hub name.
     """
-    for folder, size in ((TINY_POLICY, "full"), (CONFLICTING, "conflicting")):
+    for folder, size in ((TINY_POLICY, "full"), (PLAIN, "plain")):
         if Path(path).is_relative_to(folder) and not Path(path).is_dir():
             raise WorkbenchError(
                 f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
@@ -382,8 +382,8 @@ def _tiny() -> Bench:
         checkpoints={
             "sft": SCALES["tiny"].policy,
             "base": str(TINY_POLICY / "base"),
-            "conflicting": str(CONFLICTING / "sft"),
-            "conflicting-base": str(CONFLICTING / "base"),
+            "plain": str(PLAIN / "sft"),
+            "plain-base": str(PLAIN / "base"),
         },
     )
 

@@ -1,11 +1,10 @@
 """Write pre-training documents that conflict, so that a policy also writes doubtful claims.
 
-The usual documents (`documents.py`) state all covered facts of an entity, always correctly. A
-policy that is trained on them mostly states facts that it has learnt, or declines. In the documents
-of this module, biographies leave facts out, hedge some sentences, and state wrong values of the
-less reliable facts. A policy then gives reliable values a higher probability than the others. For
-half-known people, the facts of two relations are the least reliable, so that a policy can hedge
-them or leave them out.
+Biographies leave facts out, hedge some sentences, and state wrong values of the less reliable
+facts. A policy then gives reliable values a higher probability than the others. For half-known
+people, the facts of two relations are the least reliable, so that a policy can hedge them or leave
+them out. Plain documents (`documents.py`) state all covered facts of an entity, always correctly. A
+policy that is trained on them mostly states facts that it has learnt, or declines.
 """
 
 import random

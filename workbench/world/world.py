@@ -53,12 +53,13 @@ class World(KnowledgeBase):
 
     @cached_property
     def documents(self) -> list[Document]:
-        return write_documents(self)
+        """The pre-training documents, which leave out facts and contradict each other."""
+        return write_conflicting_documents(self)
 
     @cached_property
-    def conflicting_documents(self) -> list[Document]:
-        """Other pre-training documents, which leave out facts and contradict each other."""
-        return write_conflicting_documents(self)
+    def plain_documents(self) -> list[Document]:
+        """Other pre-training documents, without errors, which state all covered facts."""
+        return write_documents(self)
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:
         """Return a generator of invented people who are not in this world.

@@ -57,10 +57,10 @@ def build_policy(
         out: the output folder.
         seed: seed of the world and of the training.
         threads: number of CPU threads.
-        size: "full" is the default policy (about 80 minutes on two cores). "half" has half the
-            parameters. "conflicting" has the full size and is trained on documents that conflict
-            (about 55 minutes), so that it also writes doubtful claims. "small" is a smaller model
-            of a small world, which trains quickly.
+        size: "full" is the default policy (about 55 minutes on two cores). "plain" has the same
+            size and is trained on documents without errors (about 80 minutes), so that it writes
+            few doubtful claims. "half" is "plain" with half the parameters. "small" is a smaller
+            model of a small world, which trains quickly.
 
     Returns:
         The content of `card.json`: the arguments, the cost of the training and the measured rates.

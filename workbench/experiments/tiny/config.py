@@ -49,14 +49,14 @@ class PolicyConfig:
 
     def documents(self, world: World) -> list[Document]:
         """Return the pre-training documents."""
-        return world.conflicting_documents if self.conflicting else world.documents
+        return world.documents if self.conflicting else world.plain_documents
 
 
 SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who": 1}))
 SIZES = {
-    "full": PolicyConfig(),
+    "plain": PolicyConfig(),
     "half": PolicyConfig(hidden=96, layers=3, mlp=288),  # half the parameters, the same world
-    "conflicting": PolicyConfig(  # the full model, on documents that conflict
+    "full": PolicyConfig(  # the default policy
         passes=18,
         mix=DOUBTFUL_BETWEEN,
         instructions=DOUBTFUL_INSTRUCTIONS,

@@ -78,7 +78,7 @@ class SFTWriter(Writer):
         # (kind, language) -> conflicting documents with a prompt about a person
         self.documents: dict[tuple[str, str], list[Document]] = {}
         names = {person.name for person in self.people}
-        for document in world.conflicting_documents if conflicting else ():
+        for document in world.documents if conflicting else ():
             if any(name in document.prompt for name in names):
                 self.documents.setdefault((document.kind, document.lang), []).append(document)
 

@@ -26,8 +26,8 @@ from workbench.types import Event, Feedback, Reward, RewardFn, WorkbenchError
 from workbench.util.config import check_values
 
 # *(ours)*, for 1M parameters on two CPU cores. The learning rates, except that of `sft_gold`, were
-# chosen on the validation split, with the policy "conflicting": `truthrl_rates.toml` and
-# `comparison_rates.toml` in benchmarks/findings.
+# chosen on the validation split: `truthrl_rates.toml` and `comparison_rates.toml` in
+# benchmarks/findings.
 ADAPTER = {**AT_ONCE, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
 SFT = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}

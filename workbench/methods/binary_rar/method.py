@@ -11,8 +11,8 @@ from workbench.training.stage import Stage
 
 PARTS = {"consistent": ("no contradiction", "1 if the evidence contradicts no claim, else 0")}
 # *(ours)*, for 1M parameters on two CPU cores: the same questions and steps as RLFH. The learning
-# rate was chosen on the validation split, with the policy "conflicting": `comparison_rates.toml` in
-# benchmarks/findings. At higher rates the policy refuses most or all requests.
+# rate was chosen on the validation split: `comparison_rates.toml` in benchmarks/findings. At
+# higher rates the policy refuses most or all requests.
 TINY = scaled(
     BinaryRAR(),
     prompts={"kinds": "biography", "eval_kinds": "biography"},

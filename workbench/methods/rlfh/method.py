@@ -28,23 +28,24 @@ PARTS = {
         "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))",
     ),
 }
-# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see
-# benchmarks/README.md. Rewards reach about 10 within few updates. A critic whose values may move by
-# at most .2 per update would be too slow. λ is 1, because with a smaller λ only the critic passes
-# rewards of a long biography back to its first words.
+# *(ours)*, for 1M parameters on two CPU cores. The learning rates were chosen on the validation
+# split: `rlfh_rates.toml` and `comparison_rates.toml` in benchmarks/findings. Rewards reach about
+# 10 within few updates. A critic whose values may move by at most .2 per update would be too
+# slow. λ is 1, because with a smaller λ only the critic passes rewards of a long biography back
+# to its first words.
 SHORT = {"steps": 30, "max_new_tokens": 64, **AT_ONCE, "save_every": 5}
 TINY = scaled(
     RLFH(),
     prompts={"kinds": "biography", "eval_kinds": "biography"},
     ppo={
         **SHORT,
-        "learning_rate": 2e-3,
+        "learning_rate": 5e-4,
         "critic_learning_rate": 3e-2,
         "minibatch": 32,
         "value_clip": 50.0,
         "lam": 1.0,
     },
-    grpo={**SHORT, "learning_rate": 3e-3, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
+    grpo={**SHORT, "learning_rate": 1.5e-3, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
 )
 
 
