@@ -1,8 +1,8 @@
 """Show all findings in one table: statement, measurement, result.
 
     workbench scorecard                            # the committed results
-    workbench scorecard --only R1 --only klcf      # findings by id, or studies by name
-    workbench scorecard --run --quick --only R1    # train and measure again, shortened
+    workbench scorecard --only D1 --only klcf      # findings by id, or studies by name
+    workbench scorecard --run --quick --only D1    # train and measure again, shortened
 
 Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
 writes to `runs/scorecard/`, never over the committed results. A killed run resumes. `--quick` uses
@@ -307,7 +307,7 @@ def show(
     for one in only:
         if not scorecard(only=[one]):
             names = ", ".join(study.name for study in STUDIES)
-            raise WorkbenchError(f"no finding {one}: name one such as R1, or a study: {names}")
+            raise WorkbenchError(f"no finding {one}: name one such as D1, or a study: {names}")
     if again:
         asked = {(row["file"], row["id"]) for row in rows}
         folder = run(rows, policy, quick, jobs)

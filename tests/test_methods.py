@@ -135,7 +135,7 @@ def test_defaults_are_from_the_paper_and_a_bench_replaces_them() -> None:
     assert (tiny.reward, tiny.grpo.steps, tiny.grpo.optim.learning_rate, tiny.grpo.clip) == (
         "binary",
         7,
-        4e-4,
+        8e-4,
         0.2,
     )
     assert METHODS["truthrl"].configure("paper") == TruthRL() == METHODS["truthrl"].configure()

@@ -26,11 +26,11 @@ def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> N
 
 
 def test_the_command_prints_the_committed_results(cli: Cli) -> None:
-    (found,) = printed(cli("scorecard --only R1 --json"))["findings"]
+    (found,) = printed(cli("scorecard --only D1 --json"))["findings"]
     stored = read_json(scorecard.RESULTS / "rlfh.json")["findings"][0]
     assert (found["statement"], found["result"]) == (stored["statement"], stored["result"])
     assert found["contrasts"][0]["effect"] == stored["contrasts"][0]["value"]
     assert " findings: " in cli("scorecard")[1]
-    error = refusal(cli("scorecard --only R1 --only R999"))
+    error = refusal(cli("scorecard --only D1 --only R999"))
     assert cli("scorecard --quick")[0] == 2
-    assert "no finding R999: name one such as R1" in error
+    assert "no finding R999: name one such as D1" in error

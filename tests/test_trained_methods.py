@@ -46,9 +46,9 @@ FEW = {
 
 
 def trained(
-    name: str, settings: Sequence[str], out: Path, **parts: Any
+    name: str, settings: Sequence[str], out: Path, policy: str | None = None, **parts: Any
 ) -> tuple[JsonObject, list[Feedback]]:
-    place = short_bench(24)
+    place = short_bench(24, policy)
     config = scaled(
         configured(METHODS[name], place, overrides=settings), prompts={"eval_samples": 0}, **parts
     )
@@ -200,9 +200,9 @@ def test_a_check_is_loaded_once_and_keeps_the_random_state() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("annotator", ["self", pytest.param("recall", marks=pytest.mark.nightly)])
 def test_annotators_judge_only_in_training(annotator: str, tmp_path: Path) -> None:
-    summary, rows = trained(
-        "rlfh", [f"rlfh.annotator={annotator}"], tmp_path, ppo={**FEW, "micro_batch": None}
-    )
+    """The default policy's thoughts end in another answer than yes or no too often."""
+    settings, how = [f"rlfh.annotator={annotator}"], {**FEW, "micro_batch": None}
+    summary, rows = trained("rlfh", settings, tmp_path, "plain", ppo=how)
     assert summary["status"] == "done" and weights_moved(tmp_path)
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact"]
     failed = [verdict.error.kind for verdict in facts if verdict.error]

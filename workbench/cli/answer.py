@@ -26,8 +26,8 @@ from workbench.verdicts.llm_judge import LLMJudge
 
 
 @app.command(
-    epilog='Example: workbench answer "What is Sotri Bebren known for and how does it compare with'
-    ' Stanel Dunumin?"'
+    epilog='Example: workbench answer "What is Fipon Stopunos known for and how does it compare'
+    ' with Trobi Dupo?"'
 )
 @judge_options(store=False)
 def answer(

@@ -12,7 +12,7 @@ from workbench.types import WorkbenchError
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "scorecard.py"
 
 
-@app.command("scorecard", epilog="Example: workbench scorecard --only R1")
+@app.command("scorecard", epilog="Example: workbench scorecard --only D1")
 def scorecard_command(
     only: Annotated[
         list[str] | None,

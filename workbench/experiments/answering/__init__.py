@@ -1,7 +1,7 @@
 """Answer a question from retrieved passages; each sentence gets its sources and a verdict.
 
 # from the closed world's pages
-answer("What is Sotri Bebren known for and how does it compare with Stanel Dunumin?")
+answer("What is Fipon Stopunos known for and how does it compare with Trobi Dupo?")
 # from an index, by another policy
 answer("Who wrote Hamlet?", "Qwen/Qwen2.5-7B-Instruct", "wiki")
 """
