@@ -139,6 +139,19 @@ def test_the_boundary_is_drawn_by_exposure_before_and_after():
     assert tuple(figure.data[0].x) == ("0<br>n = 1", "28<br>n = 1")
 
 
+def test_many_exposures_are_drawn_in_groups():
+    rows = {
+        str(count): {"n": 1 + count % 2, "correct": count / 20, "abstain": 0, "wrong": 0.1}
+        for count in range(20)
+    }
+    bars = boundary.boundary_map({"before": {"exposure": rows}}).data[0]
+    assert bars.name == "correct" and tuple(bars.x) == (
+        *("0<br>n = 1", "1–4<br>n = 6", "5–8<br>n = 6"),
+        *("9–12<br>n = 6", "13–16<br>n = 6", "17–20<br>n = 5"),
+    )
+    assert bars.y[1] == pytest.approx((2 * 1 + 1 * 2 + 2 * 3 + 1 * 4) / 20 / 6)
+
+
 def test_figures_over_k_follow_the_table():
     result = probe(3)
     lines = boundary.majority_at_k({"sft": result}).data

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SHARE_OF = dict(zip(RATES, SHARES, strict=False))
+MOST_BARS = 12  # more exposures than these are drawn in groups of `BAR_WIDTH`; 0 stays alone
+BAR_WIDTH = 4
 
 
 def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
     """Plot shares of outcomes by exposure, one panel per policy.
 
     A question may need several facts. Its exposure is the number of training documents that state
-    the rarest of these facts.
+    the rarest of these facts. Many different exposures are drawn in groups.
 
     Args:
         results: label of a policy -> result of `workbench probe --bench tiny`. With another
@@ -36,7 +38,7 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
     """
     figure = side_by_side([*results])
     for column, result in enumerate(results.values(), 1):
-        groups = result["exposure"] or {}
+        groups = _grouped(result["exposure"] or {})
         x = [f"{count}<br>n = {row['n']}" for count, row in groups.items()]
         shares = {rate: [row[name] for row in groups.values()] for rate, name in SHARE_OF.items()}
         stack_outcomes(figure, column, x, shares)
@@ -49,6 +51,22 @@ def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
         title="The boundary of knowledge",
         yaxis_title="share of samples",
     )
+
+
+def _grouped(rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Return rows by exposure, pooled over groups of exposures if there are many of them."""
+    groups: dict[str, list[Mapping[str, float]]] = {}
+    for count, row in rows.items():
+        first = (int(count) - 1) // BAR_WIDTH * BAR_WIDTH + 1
+        pooled = len(rows) > MOST_BARS and int(count) > 0
+        name = f"{first}–{first + BAR_WIDTH - 1}" if pooled else count
+        groups.setdefault(name, []).append(row)
+    found = {}
+    for name, own in groups.items():
+        n = sum(row["n"] for row in own)
+        shares = {share: sum(row["n"] * row[share] for row in own) / n for share in SHARES}
+        found[name] = {"n": n, **shares}
+    return found
 
 
 def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
