@@ -163,6 +163,7 @@ ARMS = {
         ),
     ),
     "knowrl": OUTCOMES,
+    "knowrl_objectives": OUTCOMES,
     "knowrl_rates": OUTCOMES,
     "klcf_plain": LONG,
     "klcf_sweep": LONG,

@@ -102,6 +102,7 @@ STUDIES = (
     Study("klcf_sft", "KLCF", "KLCF on the plain policy"),
     Study("klcf_table1", "KLCF", "Intuitor"),
     Study("knowrl", "KnowRL", "KnowRL"),
+    Study("knowrl_objectives", "KnowRL", "Objectives and steps"),
 )
 
 
