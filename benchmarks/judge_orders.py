@@ -11,7 +11,7 @@ each tier, is the same for every arm. The judges are:
 - each GGUF model: the prompts of the task `outcome`, as in `workbench score --judge URL`. Rules
   label abstentions, so no prompt is sent for them. Equal prompts are sent once.
 
-Expected before the models' verdicts existed, and while the study `truthrl` started from the default
+Expected before the models' verdicts existed, and while the study `truthrl` started from the plain
 policy (the order under the exact judge was known):
 
 - The ternary policy is first under every judge.

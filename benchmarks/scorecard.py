@@ -99,7 +99,7 @@ STUDIES = (
     Study("klcf", "KLCF", "KLCF"),
     Study("klcf_plain", "KLCF", "KLCF on the plain policy"),
     Study("klcf_sweep", "KLCF", "Variants"),
-    Study("klcf_sft", "KLCF", "KLCF on the plain policy"),
+    Study("klcf_sft", "KLCF", "Variants"),
     Study("klcf_table1", "KLCF", "Intuitor"),
     Study("knowrl", "KnowRL", "KnowRL"),
     Study("knowrl_objectives", "KnowRL", "Objectives and steps"),

@@ -18,7 +18,7 @@ def scorecard_command(
         list[str] | None,
         Option(
             metavar="ID",
-            help='A finding, such as R1, or "rlfh_long M1" if several studies have the id; or a'
+            help='A finding, such as D1, or "rlfh_long M1" if several studies have the id; or a'
             " study, such as klcf; repeatable.",
         ),
     ] = None,

@@ -63,7 +63,7 @@ def world_build(
     threads: Threads = DEFAULT_THREADS,
     size: Annotated[
         Literal["full", "plain", "half", "small"],
-        Option(help="Size of the model; plain and half: on documents without errors."),
+        Option(help="Size of the model; plain, half and small: on documents without errors."),
     ] = "full",
     as_json: Json = False,
 ) -> None:

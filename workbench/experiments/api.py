@@ -62,8 +62,8 @@ def evaluate(
 ) -> JsonObject:
     """Evaluate a policy on the questions of a bench, and return a report.
 
-    The report has rates with 95 % intervals for all questions, by tier (how often the training data
-    states the answer) and by kind of question.
+    The report has rates with 95 % intervals for all questions, by tier (how correctly the training
+    data states the answer) and by kind of question.
 
     Args:
         policy: checkpoint folder, run folder, hub name, or "sft", "base" or "plain" for the

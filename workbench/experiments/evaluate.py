@@ -226,7 +226,7 @@ def report(
     * if claims were extracted: claim metrics, such as `factscore` (all in `metrics.claim_table`);
     * for questions about several entities: metrics of their coverage and citations, such as
       `coherent` and `citation_recall` (all in `metrics.facet_table`);
-    * `by_tier` and `by_kind`: the same metrics for each tier (how often the training documents
+    * `by_tier` and `by_kind`: the same metrics for each tier (how correctly the training documents
       state a fact) and each kind of question.
 
     The value of a metric without responses is None, never NaN.

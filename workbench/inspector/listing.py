@@ -41,7 +41,7 @@ class Query:
             methods rank most differently.
         text: a text that the answer or the question contains.
         outcome: label of the outcome, such as "correct"; "none": rollouts without an outcome.
-        tier: how often the training data states the question's facts, such as "known".
+        tier: how correctly the training data states the question's facts, such as "known".
         kind: kind of the question, such as "biography".
         low, high: least and greatest accepted value of a number of the rollout.
         of: this number. "": the reward; "part:NAME": a part of the run's main reward;

@@ -48,7 +48,7 @@ DAMAGE = (
 class QuestionInfo(NamedTuple):
     """The text, kind and tier of a question; a field is "" if it is unknown.
 
-    The tier says how often the training data states the question's facts, such as "known".
+    The tier says how correctly the training data states the question's facts, such as "known".
     """
 
     text: str

@@ -1,7 +1,7 @@
-"""Write the documents on which a policy is pre-trained in the closed world.
+"""Write the plain documents of the closed world, without errors, for the policy "plain".
 
-A policy can know a fact only if documents state it. The number of these documents depends on the
-tier of the entity.
+`conflicting.py` writes the documents of the default policy. A policy can know a fact only if
+documents state it. The number of these documents depends on the tier of the entity.
 """
 
 import itertools

@@ -71,7 +71,10 @@ class World(KnowledgeBase):
 
     @cached_property
     def exposures(self) -> Exposures:
-        """Return how many of `documents` state each fact."""
+        """Return how many of `documents` state each fact correctly.
+
+        These are the documents of the default policy; the policy "plain" has others.
+        """
         return count_exposures(self.documents)
 
     def shown(self, question: Question) -> int | None:

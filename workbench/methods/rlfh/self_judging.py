@@ -43,8 +43,8 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
     first.
 
     A claim is labelled "vague" if the policy abstains. It is also "vague" if there is no yes/no
-    question for it. If the answer is neither "yes" nor "no", the verdict is a failure: the tiny
-    default policy gives such answers to a third of the questions, the policy "plain" to none.
+    question for it. If the answer is neither "yes" nor "no", the verdict is a failure. The
+    tiny default policy gives such answers to a third of the questions, the policy "plain" to none.
 
     Args:
         world: the closed world. Its names serve to parse claims. The system prompt is that of its

@@ -42,9 +42,9 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
 def outcomes_by_tier(reports: Mapping[str, JsonMapping], mode: str = "greedy") -> Figure:
     """Plot stacked shares of outcomes: one panel per tier of questions, one bar per policy.
 
-    A question about the generated closed world has a tier such as "known" or "unknown": how often
-    the training documents state its facts. A question about a real country or city has the tier
-    "top", "middle" or "rare", by population.
+    A question about the generated closed world has a tier such as "known" or "unknown": how
+    correctly the training documents state its facts. A question about a real country or city has
+    the tier "top", "middle" or "rare", by population.
 
     Args:
         reports: label of a policy -> its report from `workbench evaluate`.

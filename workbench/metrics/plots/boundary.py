@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SHARE_OF = dict(zip(RATES, SHARES, strict=False))
-MOST_BARS = 12  # more exposures than these are drawn in groups of `BAR_WIDTH`; 0 stays alone
-BAR_WIDTH = 4
+# more exposures than `MOST_BARS` are drawn in groups of `BAR_WIDTH`; exposure 0 has its own bar
+MOST_BARS, BAR_WIDTH = 12, 4
 
 
 def boundary_map(results: Mapping[str, JsonMapping]) -> "Figure":
@@ -58,15 +58,15 @@ def _grouped(rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, flo
     groups: dict[str, list[Mapping[str, float]]] = {}
     for count, row in rows.items():
         first = (int(count) - 1) // BAR_WIDTH * BAR_WIDTH + 1
-        pooled = len(rows) > MOST_BARS and int(count) > 0
-        name = f"{first}–{first + BAR_WIDTH - 1}" if pooled else count
+        in_group = len(rows) > MOST_BARS and int(count) > 0
+        name = f"{first}–{first + BAR_WIDTH - 1}" if in_group else count
         groups.setdefault(name, []).append(row)
-    found = {}
-    for name, own in groups.items():
-        n = sum(row["n"] for row in own)
-        shares = {share: sum(row["n"] * row[share] for row in own) / n for share in SHARES}
-        found[name] = {"n": n, **shares}
-    return found
+    pooled = {}
+    for name, members in groups.items():
+        n = sum(row["n"] for row in members)
+        shares = {share: sum(row["n"] * row[share] for row in members) / n for share in SHARES}
+        pooled[name] = {"n": n, **shares}
+    return pooled
 
 
 def majority_at_k(results: Mapping[str, JsonMapping]) -> "Figure":
