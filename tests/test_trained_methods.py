@@ -46,7 +46,7 @@ FEW = {
 
 
 def trained(
-    name: str, settings: Sequence[str], out: Path, policy: str | None = None, **parts: Any
+    name: str, settings: Sequence[str], out: Path, policy: str | None = None, /, **parts: Any
 ) -> tuple[JsonObject, list[Feedback]]:
     place = short_bench(24, policy)
     config = scaled(
