@@ -33,7 +33,7 @@ from workbench.world.questions import SHORT_KINDS, select
 DATA = Path(__file__).resolve().parents[2] / "data"
 TINY_POLICY = DATA / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
-# trained on documents without errors, so that its biographies have few doubtful claims
+# trained on documents without errors
 PLAIN = DATA / "plain-policy"
 # fine-tuned checkpoint -> its pre-trained model
 PRETRAINED = {DEFAULT_POLICY: "base", "plain": "plain-base"}

@@ -58,9 +58,9 @@ def build_policy(
         seed: seed of the world and of the training.
         threads: number of CPU threads.
         size: "full" is the default policy (about 55 minutes on two cores). "plain" has the same
-            size and is trained on documents without errors (about 80 minutes), so that it writes
-            few doubtful claims. "half" is "plain" with half the parameters. "small" is a smaller
-            model of a small world, which trains quickly.
+            size and is trained on documents without errors (about 80 minutes). "half" is "plain"
+            with half the parameters. "small" is a smaller model of a small world, which trains
+            quickly, also on documents without errors.
 
     Returns:
         The content of `card.json`: the arguments, the cost of the training and the measured rates.
