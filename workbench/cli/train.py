@@ -76,8 +76,8 @@ def train(
     policy: Annotated[
         str | None,
         Option(
-            help="Folder or public name of the initial policy, or plain (shipped, trained on documents"
-            " without errors; KLCF starts from its base); default: the bench's policy."
+            help="Folder or public name of the initial policy, or plain (shipped, trained on"
+            " documents without errors; KLCF starts from its base); default: the bench's policy."
         ),
     ] = None,
     judge: NamedJudge | None = None,
