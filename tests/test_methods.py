@@ -127,6 +127,13 @@ def test_a_new_method_is_scored_listed_and_inspected(brief: None, tmp_path: Path
     assert opened.feedback.rewards["brief"].value == pytest.approx(1 / 1.4)
 
 
+def test_the_command_says_whose_settings_it_shows(cli: Cli) -> None:
+    paper, tiny = (cli(f"methods truthrl{bench}")[1] for bench in ("", " --bench tiny"))
+    assert "settings of truthrl of the paper; --bench tiny has others:" in paper
+    assert "settings of truthrl on the bench tiny:" in tiny and "0.0008" in tiny
+    assert "settings of" not in cli("methods truthrl --json")[1]
+
+
 def test_defaults_are_from_the_paper_and_a_bench_replaces_them() -> None:
     grpo = TruthRL().grpo
     assert (grpo.optim.schedule, grpo.prompts_per_step, grpo.kl.beta) == ("constant", 64, 0.001)

@@ -35,6 +35,9 @@ def methods(
         }
         show(result, as_json, _print)
     else:
+        if not as_json:
+            where = f"on the bench {bench}" if bench else "of the paper; --bench tiny has others"
+            print(f"settings of {name} {where}:\n")
         fields = {
             f"{name}.{field}": {"value": value, "help": help}
             for field, value, help in settings(trained(name).configure(bench))
