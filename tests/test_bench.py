@@ -88,6 +88,18 @@ def test_names_of_the_tiny_bench_mean_nothing_elsewhere() -> None:
     assert begun.pretrained is None
 
 
+def test_exposures_are_unknown_for_a_policy_of_the_plain_documents(tmp_path: Path) -> None:
+    tiny = bench("tiny")
+    question = tiny.questions("test")[0]
+    for name, policy in (("run", "plain"), ("own", "sft")):
+        (tmp_path / name).mkdir()
+        write_json(tmp_path / name / "config.json", {"bench": "tiny", "policy": policy})
+    for unknown in ("plain", "plain-base", str(tmp_path / "run")):
+        assert tiny.shown_to(unknown)(question) is None
+    for known in ("sft", "base", str(tmp_path / "own")):
+        assert tiny.shown_to(known)(question) == tiny.shown(question) is not None
+
+
 def test_a_missing_shipped_policy_names_its_build() -> None:
     for folder, size in ((benches.TINY_POLICY, "full"), (benches.PLAIN, "plain")):
         with raises_error(f"world build --out {folder} --size {size}"):

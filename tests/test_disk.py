@@ -79,7 +79,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (100_000,) * 2)
 try:
     try:
         exec(sys.argv[2])
-    except Exception as error:
+    except Exception as error:  # the write's own error, of any type
         raise ValueError("what came of it") from error
 except ValueError as error:
     print(disk.is_full(error), repr(error.__cause__))

@@ -164,7 +164,7 @@ def probe_policy(
                 sampler = _in_actors(actors, path, base, grade, how)
             else:
                 sampler = local_sampler(chosen.load(name, engine=engine), grade, how)
-            probe_questions(sampler, selected, folder, k, chosen.shown)
+            probe_questions(sampler, selected, folder, k, chosen.shown_to(name))
             status = "done"
         result = {
             **boundary_report(read_rows(folder, selected, k), k),

@@ -288,6 +288,17 @@ class Bench:
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
         )
 
+    def shown_to(self, policy: str) -> Callable[[Question], int | None]:
+        """Return `shown`; if the policy learned from the plain documents, a function for None.
+
+        Args:
+            policy: a key of `checkpoints`, a folder or a hub name.
+        """
+        path = self.path(policy)
+        while base := self.base(path):
+            path = base
+        return (lambda question: None) if Path(path).is_relative_to(PLAIN) else self.shown
+
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
         """Load a policy to generate text. If it is a run's adapter, load its base model too.
 
