@@ -73,8 +73,8 @@ def judge_prompts(found: dict) -> str:
             agreed.append([name, f"claims, {other}", str(some["n"]), share(some), *sides])
         outcomes = one["agreement"]["outcomes"]
         agreed.append([name, "outcomes, the rules", str(outcomes["n"]), share(outcomes), "", ""])
-    columns = ["model", "prompt", "n", "first reply in form", "failed at last", "seconds"]
-    sides = ["*correct*, of claims *correct* there", "of the other claims"]
+    columns = ["model", "prompt", "n", "first reply in form", "failed after retries", "seconds"]
+    sides = ["model says *correct* where the other does", "where the other does not"]
     compared = ["model", "compared with", "n", "equal", *sides]
     return f"{markdown(columns, forms)}\n\n{markdown(compared, agreed)}"
 
