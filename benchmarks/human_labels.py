@@ -215,11 +215,11 @@ def _notes(results: Mapping[str, Any]) -> str:
         " *Chat, again* is measured with the current rules, *chat* and\n  *encyclopaedia* with the"
         " rules before the last change.\n- Errors are located (characters, tokens) no better than"
         " by marking whole sentences (F1): do not rely on the\n  marked words. Only on QA-Feedback"
-        f" does p(support) rank errors well (AUROC).\n- p(support) has an expected calibration error of {calm['ece']:.2f} over"
-        f" {calm['n']} claims of five of these sets.\n- p(support) changes on average by"
-        f" {inside:.3f} with an instruction inside the claim's sentence, by {around:.3f} with one"
-        f" in its\n  own sentence, and by {other:.3f} with a paraphrase ({moved['claims']} claims)."
-        + old
+        " does p(support) rank errors well (AUROC).\n- p(support) has an expected calibration error"
+        f" of {calm['ece']:.2f} over {calm['n']} claims of five of these sets.\n- p(support)"
+        f" changes on average by {inside:.3f} with an instruction inside the claim's sentence, by"
+        f" {around:.3f} with one in its\n  own sentence, and by {other:.3f} with a paraphrase"
+        f" ({moved['claims']} claims)." + old
     )
 
 

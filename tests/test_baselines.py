@@ -18,7 +18,7 @@ from workbench.training.pairs import phrase
 from workbench.training.settings import Sampling
 from workbench.training.stage import Job
 from workbench.types import Feedback, Question, WorkbenchError
-from workbench.util.config import restore, scaled
+from workbench.util.config import scaled
 
 SAMPLED = ["drawn.questions=48", "drawn.samples=8"]
 STEPS = ["batch=4", "steps=2", "lora_r=4"]
@@ -30,7 +30,7 @@ FEW = {
     "iterative_dpo": [
         "rounds=2",
         *SAMPLED,
-        *(f"rounds.dpo.{one}" for one in STEPS),  # the former spelling
+        *(f"dpo.{one}" for one in STEPS),
     ],
     "fact_tune": ["drawn.questions=16", "drawn.samples=4", *(f"dpo.{one}" for one in STEPS)],
 }
@@ -66,18 +66,6 @@ def test_baselines_can_be_trained_but_are_not_reward_methods() -> None:
             method(name)
     with raises_error(r"choose one of rlfh, .*iterative_dpo"):
         trained("nope")
-
-
-def test_a_stored_config_in_the_former_format_is_read() -> None:
-    usual = BASELINES["iterative_dpo"].configure()
-    stored = {
-        "questions": 5,
-        "prompts": {"eval_samples": 1},
-        "rounds": {"rounds": 3, "samples": 9, "chunk": 64, "top_p": 0.5, "dpo": {"lora_r": 2}},
-    }
-    read = restore(usual, stored)
-    assert (read.rounds, read.prompts.eval_samples, read.dpo.lora.lora_r) == (3, 1, 2)
-    assert (read.drawn.questions, read.drawn.samples, read.drawn.sampling.top_p) == (5, 9, 0.5)
 
 
 def test_every_round_of_every_run_samples_with_another_seed(

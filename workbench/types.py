@@ -76,8 +76,6 @@ OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
     "together": "no sentence of the passages has these values together",
-    # only in files of earlier versions
-    "role": "a rule found it the other way round, or of something else, in the passages",
 }
 # lowest P(true) of a claim that is labelled correct; stored only if the claim's P(true) is close
 THRESHOLD = "threshold"

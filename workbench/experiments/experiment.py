@@ -8,7 +8,6 @@ The folder gets its files in this order:
 4. summary.json: both evaluations, cost and status.
 """
 
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from workbench.runs.folder import finished, lock, open_run, policy_hash, read_js
 from workbench.runs.shared import Shared
 from workbench.runs.store import AFTER, BEFORE, EVALUATION
 from workbench.training.loading import check_four_bits, import_unsloth_first
+from workbench.training.settings import check_one_process
 from workbench.training.stage import Job, Stage
 from workbench.types import Cost, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.config import leaves, put, restore, settings
@@ -87,7 +87,7 @@ def run_experiment(
         WorkbenchError: an argument is invalid, or `out` cannot be used. It is raised before any
             work starts.
     """
-    check_one_process()
+    check_one_process("a run")  # several processes would write to the same folder
     bench = initial_bench(method, config, bench).with_cache_dir(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
@@ -119,17 +119,6 @@ def run_experiment(
         finally:
             if bench.llm_judge:
                 bench.llm_judge.close_cache()
-
-
-def check_one_process() -> None:
-    """Raise a WorkbenchError if a launcher such as torchrun started several processes."""
-    # all of them would write to the same folder
-    if (processes := int(os.environ.get("WORLD_SIZE") or 1)) > 1:
-        raise WorkbenchError(
-            f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: start it"
-            " without the launcher, or launch a script for the last stage only (see"
-            " docs/scaling.md)"
-        )
 
 
 def initial_bench(method: Method, config: MethodConfig, bench: Bench) -> Bench:

@@ -74,7 +74,7 @@ class GRPO:
         "sampling engine; none: the trained model itself; colocate: vLLM in the same process and"
         " on the same GPU",
     )
-    vllm_memory: float = setting(0.3, "share of the GPU's memory for vLLM")
+    vllm_memory: float = setting(0.3, "share of the GPU's memory for vLLM", above=0, below=1)
     vllm_sleep: bool = setting(False, "free vLLM's memory during the updates")
     optim: Optim = Optim(schedule="linear", warmup=0.0)
     sampling: Sampling = Sampling(max_new_tokens=256)
@@ -141,11 +141,6 @@ def check_colocate(config: GRPO) -> None:
     """Raise a WorkbenchError if `config` uses vLLM and has a setting that vLLM does not support."""
     if config.vllm == "none":
         return
-    if not 0 < config.vllm_memory < 1:
-        raise WorkbenchError(
-            f"vllm_memory is {config.vllm_memory}: it is a share of the GPU's memory, between 0"
-            " and 1"
-        )
     if config.lora.load_in_4bit:
         raise WorkbenchError(
             "load_in_4bit is true, but vllm=colocate cannot read weights in 4 bits: set"

@@ -150,8 +150,8 @@ def check_one_process(trainer: str) -> None:
 
     `trainer` is the trainer's name in the message.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # torchrun and accelerate set it
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:  # torchrun and accelerate set it
         raise WorkbenchError(
             f"{trainer} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"
-            " it without torchrun or accelerate launch"
+            " it without torchrun or accelerate launch (several processes: docs/scaling.md)"
         )

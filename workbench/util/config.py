@@ -42,7 +42,6 @@ def setting(
     above: float | None = None,
     below: float | None = None,
     trains: bool = False,
-    was: str = "",
     unset: Callable[[Any], object] | None = None,
 ) -> Value:
     """Declare a field of a config: a `dataclasses.field` with a help text and bounds.
@@ -54,7 +53,6 @@ def setting(
         least, most, above, below: bounds of a number, checked by `check_values`. `above` and
             `below` exclude the bound itself. If `most` is set but not `least`, `least` is 0.
         trains: True if the field affects only training, and not the reward of a given response.
-        was: path of the field in earlier versions, which `--set` and stored configs may still use.
         unset: function that takes the config and returns the value to use if the field is None.
     """
     return field(
@@ -67,7 +65,6 @@ def setting(
             "above": above,
             "below": below,
             "trains": trains,
-            "was": was,
             "unset": unset,
         },
     )
@@ -126,21 +123,14 @@ def find(config: DataclassInstance, path: str) -> list[str]:
 
     A short path leaves out names of nested configs: "learning_rate" → ["grpo.optim.learning_rate"].
     If several nested configs have such a field, all their paths are returned. A field of the config
-    itself takes precedence over nested fields. Paths of earlier versions (`was`) are accepted.
+    itself takes precedence over nested fields.
     """
     inner = parts(config)
     head, _, rest = path.partition(".")
     if rest and head in inner and (matches := find(inner[head], rest)):
         return [f"{head}.{match}" for match in matches]
-    for spec in fields(config):
-        was = spec.metadata.get("was")
-        if spec.name not in inner and path in (spec.name, was):
-            return [spec.name]
-        # the path has the name of this part in earlier versions
-        if was and spec.name in inner and path.startswith(f"{was}."):
-            matches = find(inner[spec.name], path.removeprefix(f"{was}."))
-            if matches:
-                return [f"{spec.name}.{match}" for match in matches]
+    if path not in inner and any(f.name == path for f in fields(config)):
+        return [path]
     return [f"{part}.{match}" for part, value in inner.items() for match in find(value, path)]
 
 
@@ -235,8 +225,8 @@ def _within(config: DataclassInstance, group: str) -> list[str]:
 def restore(config: Config, stored: JsonMapping) -> Config:
     """Return a copy of `config` with the values of `stored`, a config as a JSON object.
 
-    Configs of earlier versions can be read: stored paths may be short or old, as in `find`. Fields
-    that `stored` lacks keep their values. Stored fields that no longer exist are ignored.
+    Stored paths may be short, as in `find`. Fields that `stored` lacks keep their values. Stored
+    fields that do not exist are ignored.
     """
     for path, value in flattened(stored):
         for full in find(config, path):

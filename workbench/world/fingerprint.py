@@ -26,18 +26,18 @@ HERE = Path(__file__).resolve().parent
 
 
 def of_world(
-    facts: Iterable[Fact], questions: Iterable[Question], pages: Iterable[Page], documents: str
+    facts: Iterable[Fact],
+    questions: Iterable[Question],
+    pages: Iterable[Page],
+    documents: Iterable[Document],
 ) -> str:
-    """Return the fingerprint of a world: a hash of its facts, questions, pages and documents.
-
-    Args:
-        documents: the fingerprint of the documents (see `of_documents`).
-    """
+    """Return the fingerprint of a world: a hash of its facts, questions, pages and documents."""
     rows = [
         *([f.id, f.subject, f.relation, f.object, f.tier] for f in facts),
         *([q.id, q.text, q.answers, q.kind, q.meta] for q in questions),
     ]
-    return _digest([*map(json.dumps, rows), *(page.text for page in pages), documents])
+    texts = (page.text for page in pages)
+    return _digest([*map(json.dumps, rows), *texts, of_documents(documents)])
 
 
 def of_documents(documents: Iterable[Document]) -> str:
@@ -52,15 +52,14 @@ def _digest(texts: Iterable[str]) -> str:
     return digest.hexdigest()[:LENGTH]
 
 
-def cached_fingerprint(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
-    """Return a fingerprint of a world from the cache; if it is missing, compute and cache it.
+def cached_fingerprint(config: WorldConfig, make: Callable[[], str]) -> str:
+    """Return the fingerprint of a world from the cache; if it is missing, compute and cache it.
 
     Args:
-        name: what the fingerprint covers, such as "world" or "documents".
         config: the config of the world.
         make: computes the fingerprint.
     """
-    settings = json.dumps([name, asdict(config), sys.version, str(HERE)])
+    settings = json.dumps([asdict(config), sys.version, str(HERE)])
     key = _digest([settings, SOURCES])
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         match = re.fullmatch(rf"{key} ([0-9a-f]{{{LENGTH}}})\n", _file(settings).read_text())

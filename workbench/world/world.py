@@ -8,7 +8,7 @@ from workbench.world.conflicting import write_conflicting_documents
 from workbench.world.documents import Document, Exposures, count_exposures, write_documents
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import KnowledgeBase, WorldConfig
-from workbench.world.fingerprint import cached_fingerprint, of_documents, of_world
+from workbench.world.fingerprint import cached_fingerprint, of_world
 from workbench.world.pages import Page, write_pages
 from workbench.world.questions import QuestionWriter, select
 from workbench.world.two_facets import TwoFacetWriter
@@ -93,15 +93,9 @@ class World(KnowledgeBase):
         Weights and results are valid only for a world with the same fingerprint.
         """
         return cached_fingerprint(
-            "world",
             self.config,
-            lambda: of_world(self.facts, self.all_questions, self.pages, self.corpus_hash),
+            lambda: of_world(self.facts, self.all_questions, self.pages, self.documents),
         )
-
-    @cached_property
-    def corpus_hash(self) -> str:
-        """Return the fingerprint of the pre-training documents."""
-        return cached_fingerprint("documents", self.config, lambda: of_documents(self.documents))
 
 
 def load_world(seed: int = 0, scale: float = 1.0) -> World:

@@ -45,9 +45,7 @@ class PairDPO:
     iterative DPO (table 1) is `rounds=5`: DPO and four more rounds.
     """
 
-    rounds: int = setting(
-        1, "rounds of sampling, pairing and DPO", least=1, trains=True, was="rounds.rounds"
-    )
+    rounds: int = setting(1, "rounds of sampling, pairing and DPO", least=1, trains=True)
     prompts: Prompts = PROMPTS
-    drawn: Samples = setting(SAMPLES, was="rounds")
-    dpo: DPO = setting(BY_DPO, was="rounds.dpo")  # noqa: RUF009
+    drawn: Samples = SAMPLES
+    dpo: DPO = BY_DPO

@@ -86,7 +86,6 @@ class FoRAG:
         least=0,
         below=1,
         trains=True,
-        was="drawn.held_out",
     )
     # (ours)
     references: int = setting(
@@ -94,7 +93,6 @@ class FoRAG:
         "reference answers sampled per question; PPO subtracts their mean factuality",
         least=1,
         trains=True,
-        was="drawn.references",
     )
     unlearn: float = setting(
         1.0,
@@ -102,7 +100,6 @@ class FoRAG:
         above=0,
         most=1,
         trains=True,
-        was="drawn.unlearn",
     )
     prompts: Prompts = PROMPTS
     cold: ColdStart = COLD_START
