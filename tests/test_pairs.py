@@ -241,3 +241,14 @@ def test_forags_cold_starts_require_the_form() -> None:
     assert card.dropped_samples == {"another form": 1, "empty": 1}
     balanced(card, rows, 1)
     assert [row.source for row in pairs.cold_start(made, "cold_start_plain")[0]] == ["ada/1"]
+
+
+def test_forags_cold_start_keeps_factual_answers_only_on_request() -> None:
+    text = "[Structure] parallel [Outline] 1. Ada [Answer] Ada was born in Oslo."
+    labels: list[list[str | None]] = [["correct"], ["correct", "wrong"], ["vague"], [None]]
+    made = [sample(ADA, n, text, facts=facts) for n, facts in enumerate(labels)]
+    assert len(pairs.cold_start(made, "cold_start_forag")[0]) == 4
+    rows, card = pairs.cold_start(made, "cold_start_forag", factual=True)
+    assert [row.source for row in rows] == ["ada/0"]
+    assert card.dropped_samples == {"failed": 1, "not factual": 2}
+    balanced(card, rows, 1)

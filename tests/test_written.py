@@ -3,19 +3,27 @@ counted.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.thinker import TEMPLATE
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
+from workbench import local_checks
 from workbench.credit.tokens import words
+from workbench.methods.forag.cold_start import ColdStart, cold_start_rows
+from workbench.methods.forag.config import FoRAG
+from workbench.methods.forag.reward import reward
+from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.runs.store import iter_feedback
 from workbench.text import answer_text, thinking
 from workbench.text.outline import read_outline
 from workbench.training.collect import written
 from workbench.training.pairs import cold_start
 from workbench.training.rows import encode_example
+from workbench.training.settings import Sampling
+from workbench.training.stage import Job
 from workbench.types import Failure, Feedback, Passage, Question, Response
 from workbench.util.failures import TooManyFailures
 
@@ -100,3 +108,15 @@ def test_thinking_opened_by_the_prompt_is_closed_before_the_answer(tmp_path: Pat
     assert tokenizer.decode([*prompt, *said]).count("<think>") == 1 and tokenizer.decode(
         said
     ).startswith("</think>")
+
+
+def test_only_factual_answers_are_kept_on_request(policy: str, tmp_path: Path) -> None:
+    rome = Passage("rome", "", "Ada lives in Rome.")
+    asked = [*ASKED[:3], *(replace(question, passages=(rome,)) for question in ASKED[3:])]
+    checks = replace(local_checks(), write=Writer(failing=1))
+    judge = assemble(checks, ["fact"], {"forag": reward(FoRAG())}, ANSWER_SECTIONS)
+    cold = ColdStart(writer="judge", factual=True)
+    job = Job(start=policy, out=tmp_path / "stage", seed=0, stages={})
+    rows, card = cold_start_rows(cold, Sampling(max_failed=0.2), checks, judge, asked, job)
+    assert [row.question.id for row in rows] == ["q1", "q2"]
+    assert card.dropped_samples == {"failed": 1, "not factual": 2}

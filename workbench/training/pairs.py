@@ -228,7 +228,7 @@ def cold_start_knowrl(feedbacks: Sequence[Feedback]) -> Examples:
     return _in_form("cold_start_knowrl", feedbacks, unfit)
 
 
-def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
+def cold_start(feedbacks: Sequence[Feedback], rule: str, factual: bool = False) -> Examples:
     """Select responses as SFT rows for FoRAG's cold start, and count them in a `Card`.
 
     Args:
@@ -236,11 +236,20 @@ def cold_start(feedbacks: Sequence[Feedback], rule: str) -> Examples:
         rule: "cold_start_forag" selects the responses of the form "[Structure] … [Outline] …
             [Answer] …", "cold_start_plain" those without any of these markers, and
             "cold_start_written" all responses (the paper's variant: a judge wrote them).
+        factual: select only responses in which every sentence is factual.
     """
     form = COLD_STARTS[rule]
-    return _in_form(
-        rule, feedbacks, lambda sample: "" if form(sample.response.text) else "another form"
-    )
+    reduced = {row.id: row for row in rows_of(feedbacks, ANSWER_SECTIONS)} if factual else {}
+
+    def unfit(sample: Feedback) -> str:
+        if not form(sample.response.text):
+            return "another form"
+        if not factual:
+            return ""
+        row = reduced[sample.response.id]
+        return _unscored(sample, reduced) or ("" if all(factual_sentences(row)) else "not factual")
+
+    return _in_form(rule, feedbacks, unfit)
 
 
 def _in_form(rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str]) -> Examples:

@@ -13,7 +13,7 @@ from workbench.training.pairs import cold_start
 from workbench.training.rows import Card, Example
 from workbench.training.settings import Sampling
 from workbench.training.stage import Job
-from workbench.types import Checks, JsonMapping, Question
+from workbench.types import Checks, Grade, JsonMapping, Question
 from workbench.util.config import setting
 
 PLAN = (
@@ -32,6 +32,11 @@ class ColdStart:
     """
 
     outline: bool = setting(True, "whether the answers begin with an outline")
+    factual: bool = setting(
+        False,
+        "train only on answers whose every sentence is factual: filtered MLE (section 6.3) on the"
+        " data of the cold start",
+    )
     writer: Literal["policy", "judge"] = setting(
         "policy",
         "author of the outlined answers: the policy with an instruction to plan, or the judge, a"
@@ -66,7 +71,12 @@ def plans_unprompted(config: JsonMapping) -> bool:
 
 
 def cold_start_rows(
-    cold: ColdStart, sampling: Sampling, checks: Checks, questions: Sequence[Question], job: Job
+    cold: ColdStart,
+    sampling: Sampling,
+    checks: Checks,
+    judge: Grade,
+    questions: Sequence[Question],
+    job: Job,
 ) -> tuple[list[Example], Card]:
     """Collect answers to `questions`; return the cold start's SFT rows and a `Card` with counts.
 
@@ -77,20 +87,25 @@ def cold_start_rows(
     Args:
         sampling: how the policy is sampled, and the largest accepted share of failed answers.
         checks: the judge's functions, which write answers or extract claims.
+        judge: grades the claims of answers, with `cold.factual`.
         job: `job.start` is the policy to sample; `job.out` is the output folder.
     """
     if not cold.sampled:
         assert checks.write is not None  # `prepare` in run.py checks this
         folder = job.out / WRITTEN
         answers = written(checks.write, questions, job.start, folder, sampling.max_failed)
-        return cold_start(answers, "cold_start_written")
+        if cold.factual:
+            kept = [answer for answer in answers if answer.error is None]
+            graded = iter(judge([answer.response for answer in kept]))
+            answers = [answer if answer.error else next(graded) for answer in answers]
+        return cold_start(answers, "cold_start_written", cold.factual)
     prompted = questions
     if cold.outline:
         prompted = [replace(question, system=cold.told) for question in questions]
-    # the cold start teaches only the form, so the samples need no verdicts and no reward
-    grade = assemble(checks, [], {})
-    samples = collect_in_stage(job, prompted, grade, sampling, cold.cold_samples, method=None)
+    # if the cold start teaches only the form, the samples need no verdicts and no reward
+    grade, method = (judge, "forag") if cold.factual else (assemble(checks, [], {}), None)
+    samples = collect_in_stage(job, prompted, grade, sampling, cold.cold_samples, method=method)
     rule = "cold_start_forag" if cold.outline else "cold_start_plain"
-    examples, card = cold_start(samples, rule)
+    examples, card = cold_start(samples, rule, cold.factual)
     bare = {question.id: question for question in questions}
     return [replace(example, question=bare[example.question.id]) for example in examples], card

@@ -77,7 +77,7 @@ def _unused(config: FoRAG) -> set[str]:
         # the baselines of section 6.3 select samples instead of rewarding them
         (not config.by_rl, "rewarded evaluation aggregate repeats"),
         (config.evaluation != "subclaim", "aggregate"),
-        (not cold.cold_samples, "sft cold.outline cold.cold_questions"),
+        (not cold.cold_samples, "sft cold.outline cold.factual cold.cold_questions"),
         (not by_policy, "cold.writer cold.told"),
         # a judge that writes the answers writes one per question, with its own prompt
         (by_policy and not cold.sampled, "cold.told cold.cold_samples"),
@@ -126,7 +126,8 @@ def _cold_start(run: Run) -> Stage:
 
     def rows(job: Job) -> tuple[list[Example], Card]:
         questions = run.cold_questions(job.seed)
-        return cold_start_rows(config.cold, sampling, run.checks, questions, job)
+        judge = run.judge_grade()
+        return cold_start_rows(config.cold, sampling, run.checks, judge, questions, job)
 
     # the adapter is merged into a full checkpoint, from which the other stages start
     return offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key)
