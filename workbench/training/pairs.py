@@ -26,8 +26,7 @@ Examples = tuple[list[Example], Card]
 ANSWER_SECTIONS = ("answer", "body")  # the sections without the thinking
 
 
-# FoRAG's cold starts: rule -> function that returns whether a text has the form to learn. Whether
-# the text is factual does not matter.
+# FoRAG's cold starts: rule -> function that returns whether a text has the form to learn
 COLD_STARTS: Mapping[str, Callable[[str], bool]] = {
     # `[Structure] … [Outline] … [Answer] …` (arXiv 2406.13779, section 3.1)
     "cold_start_forag": outlined,

@@ -145,13 +145,13 @@ def check_trainer(config: Any, trl: bool = True) -> None:
         )
 
 
-def check_one_process(trainer: str) -> None:
+def check_one_process(what: str) -> None:
     """Raise a WorkbenchError if a launcher, such as torchrun, has started several processes.
 
-    `trainer` is the trainer's name in the message.
+    `what` is what trains in one process, such as "PPO", for the message.
     """
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:  # torchrun and accelerate set it
         raise WorkbenchError(
-            f"{trainer} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"
+            f"{what} trains in one process, but WORLD_SIZE is {os.environ['WORLD_SIZE']}: start"
             " it without torchrun or accelerate launch (several processes: docs/scaling.md)"
         )

@@ -5,8 +5,8 @@ names a field: `--set truthrl.grpo.optim.learning_rate=1e-5`. The names of parts
 in `truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`.
 
 If a config and one of its parts have a field of the same name, the short path means the config's
-own field. If several parts have it, the short path means all of these fields. Configs stored by
-earlier versions are read by the same rules, so a field that has moved into a part is found.
+own field. If several parts have it, the short path means all of these fields. Stored configs are
+read by the same rules, so a field that has moved into a part since then is found.
 """
 
 from __future__ import annotations

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from workbench.pipeline import assemble
-from workbench.training.collect import WRITTEN, collect_in_stage, written
+from workbench.training.collect import WRITTEN, collect_in_stage, ungraded, written
 from workbench.training.pairs import cold_start
 from workbench.training.rows import Card, Example
 from workbench.training.settings import Sampling
 from workbench.training.stage import Job
 from workbench.types import Checks, Grade, JsonMapping, Question
 from workbench.util.config import setting
+from workbench.util.failures import check_failed
 
 PLAN = (
     "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general"
@@ -95,9 +96,10 @@ def cold_start_rows(
         folder = job.out / WRITTEN
         answers = written(checks.write, questions, job.start, folder, sampling.max_failed)
         if cold.factual:
-            kept = [answer for answer in answers if answer.error is None]
-            graded = iter(judge([answer.response for answer in kept]))
-            answers = [answer if answer.error else next(graded) for answer in answers]
+            answers = judge([answer.response for answer in answers if answer.error is None])
+            failures = [why for answer in answers if (why := ungraded(answer, "forag"))]
+            what = "written answers could not be graded"
+            check_failed(failures, len(answers), sampling.max_failed, what)
         return cold_start(answers, "cold_start_written", cold.factual)
     prompted = questions
     if cold.outline:
