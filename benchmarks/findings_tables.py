@@ -27,17 +27,20 @@ OUTCOMES = (
         ("abstention", "unknown", "abstained, unknown people"),
     ),
 )
-LONG = (
+KLCF = (
     "test",
     (
         ("precision_on_subject", "", "precision, on subject"),
         ("recall@6", "", "recall@6"),
         ("f1@6", "", "F1@6"),
-        ("recall@6", "half", "recall@6, half-known"),
-        ("f1@6", "", "F1@6, greedy", "greedy"),
-        ("responded", "", "answered, unknown people", "unknown"),
+        *(
+            (metric, tier, f"{metric.split('_')[0]}, {words}")
+            for metric in ("precision_on_subject", "recall@6")
+            for tier, words in (("half", "half-known"), ("partial", "partly known"))
+        ),
     ),
 )
+ANSWERED = ("test", (*KLCF[1], ("responded", "", "answered")))
 SHORT = (
     "short",
     (
@@ -165,20 +168,13 @@ ARMS = {
     "knowrl": OUTCOMES,
     "knowrl_objectives": OUTCOMES,
     "knowrl_rates": OUTCOMES,
-    "klcf_plain": LONG,
-    "klcf_sweep": LONG,
-    "klcf_sft": LONG,
-    "klcf_table1": LONG,
-    "klcf": (
+    "klcf": KLCF,
+    "klcf_rates": KLCF,
+    "klcf_tuned": ANSWERED,
+    "klcf_tuned_rates": ANSWERED,
+    "klcf_variants": (
         "test",
-        (
-            *LONG[1][:3],
-            *(
-                (metric, tier, f"{metric.split('_')[0]}, {words}")
-                for metric in ("precision_on_subject", "recall@6")
-                for tier, words in (("half", "half-known"), ("partial", "partly known"))
-            ),
-        ),
+        (*KLCF[1], ("responded", "", "answered, unknown people", "unknown")),
     ),
     "comparison": (
         "short",

@@ -14,7 +14,7 @@ about other people:
   as in `own`.
 
 Statements fixed before the first run: the AUC of `own` is at least .02 higher than that of `world`
-(B1) and than that of `tuned` (B2). Each difference has a 95 % interval above 0, over people, with
+(K10) and than that of `tuned` (K11). Each difference has a 95 % interval above 0, over people, with
 the seeds together. Results are written as they come; a killed command resumes.
 """
 
@@ -51,7 +51,7 @@ from workbench.world.render import state
 from workbench.world.world import load_world
 
 OWN, LEAST, RESAMPLES = "own", 0.02, 2000
-STATED = {"B1": "world", "B2": "tuned"}
+STATED = {"K10": "world", "K11": "tuned"}
 
 
 def claimed(

@@ -306,6 +306,8 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "truthrl_rates_plain": ("truthrl_rates_plain", partial(arms, "truthrl_rates")),
     "comparison_rates": ("comparison_rates", partial(arms, "comparison_rates")),
     "knowrl_rates": ("knowrl_rates", partial(arms, "knowrl_rates")),
+    "klcf_rates": ("klcf_rates", partial(arms, "klcf_rates")),
+    "klcf_tuned_rates": ("klcf_tuned_rates", partial(arms, "klcf_tuned_rates")),
     "waits": ("waits", waits.table),
     "profiles": ("profiles", profiles.table),
     "verdicts": ("human_labels", verdicts),

@@ -97,10 +97,8 @@ STUDIES = (
     Study("forag_smollm2", "FoRAG", "FoRAG on a smaller real model"),
     Study("forag", "FoRAG", "FoRAG"),
     Study("klcf", "KLCF", "KLCF"),
-    Study("klcf_plain", "KLCF", "KLCF on the plain policy"),
-    Study("klcf_sweep", "KLCF", "Variants"),
-    Study("klcf_sft", "KLCF", "Variants"),
-    Study("klcf_table1", "KLCF", "Intuitor"),
+    Study("klcf_variants", "KLCF", "KLCF's variants"),
+    Study("klcf_tuned", "KLCF", "KLCF from the tuned policy"),
     Study("knowrl", "KnowRL", "KnowRL"),
     Study("knowrl_objectives", "KnowRL", "Objectives and steps"),
 )
