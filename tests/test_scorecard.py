@@ -8,9 +8,9 @@ from tests.helpers import Cli, examples, printed, read_json, refusal, write_json
 
 def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> None:
     contrasts = examples("contrasts")
-    finding = {"id": "K9", "source": "table 1", "statement": "It rises.", "result": "fails"}
+    finding = {"id": "K99", "source": "table 1", "statement": "It rises.", "result": "fails"}
     write_json(tmp_path / "klcf.json", {"findings": [{**finding, "contrasts": contrasts}]})
-    (row,) = scorecard.scorecard(tmp_path, ["K9"])
+    (row,) = scorecard.scorecard(tmp_path, ["K99"])
     assert scorecard.cells(row)[1:] == [
         "fails",
         "It rises. (table 1)",
