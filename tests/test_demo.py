@@ -127,9 +127,21 @@ def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("workbench.experiments.demo.plan_run", lambda *_: done)
     second = tmp_path / REWARDS[1]
     second.mkdir()
-    (second / "metrics.jsonl").write_text("{}\n")  # a file of another program
-    with pytest.raises(WorkbenchError, match=f"the binary reward failed: .*{second}.* config.json"):
+    (second / "config.json").write_text('{"seed": 9}')  # another run
+    with pytest.raises(WorkbenchError, match=f"the binary reward failed: .*{second}.*another run"):
         train_both(tmp_path, seed=1, threads=2)
+
+
+@pytest.mark.parametrize("reward", REWARDS)
+def test_a_folder_of_another_program_is_refused_before_a_run_starts(
+    tmp_path: Path, reward: str
+) -> None:
+    file = tmp_path / reward / "metrics.jsonl"
+    file.parent.mkdir()
+    file.write_text("{}\n")
+    with pytest.raises(WorkbenchError, match=f"{reward}' holds metrics.jsonl but no config.json"):
+        train_both(tmp_path, seed=1, threads=2)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
 
 @pytest.mark.slow

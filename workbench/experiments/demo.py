@@ -14,7 +14,7 @@ from workbench.methods.bench import bench
 from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import lock, read_json
+from workbench.runs.folder import check_folder, lock, read_json
 from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.grouping import group_by
 from workbench.util.subprocess import INTERRUPTED, start
@@ -76,6 +76,8 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     here, there, each = out / first, out / second, threads // 2 or 1
     summary = unfinished = {"status": "interrupted"}
     with tempfile.TemporaryDirectory() as folder, lock(out):
+        for run in (here, there):  # before one of them starts
+            check_folder(run)
         print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
         print("the first step follows an evaluation of the initial policy", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}

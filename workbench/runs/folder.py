@@ -109,6 +109,24 @@ def _is_locked(file: BinaryIO, shared: bool) -> bool:
     return False
 
 
+def check_folder(out: Path) -> None:
+    """Check that the folder `out` is new, or has a run with a readable config.json.
+
+    Raises:
+        WorkbenchError: config.json is damaged, or missing while other files of a run exist.
+    """
+    if read_json(out / "config.json") is not None:
+        return
+    if (out / "config.json").exists():
+        raise WorkbenchError(
+            f"'{out / 'config.json'}' is damaged: fix it, or choose another --out folder"
+        )
+    if foreign := [name for name in FILES if (out / name).exists()]:
+        raise WorkbenchError(
+            f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder"
+        )
+
+
 def open_run(
     out: Path,
     identity: JsonMapping,
@@ -132,21 +150,16 @@ def open_run(
         WorkbenchError: the disk is almost full, config.json is damaged, or the folder has a run
             with another identity.
     """
+    check_folder(out)
     stored = read_json(out / "config.json")
-    if stored is None and (out / "config.json").exists():
-        raise WorkbenchError(
-            f"'{out / 'config.json'}' is damaged: fix it, or choose another --out folder"
-        )
     # versions are not compared with the identity: an upgrade must not make a run unusable
     first_versions = stored.pop("versions", {}) if stored else {}
-    if stored is None:
-        foreign = [name for name in FILES if (out / name).exists()]
-        reason = f"{', '.join(foreign)} but no config.json" if foreign else ""
-    else:
-        different = differences(read(stored), json.loads(json.dumps(identity)))
-        reason = f"another run ({'; '.join(different)})" if different else ""
-    if reason:
-        raise WorkbenchError(f"'{out}' holds {reason}: choose another --out folder")
+    if stored is not None and (
+        different := differences(read(stored), json.loads(json.dumps(identity)))
+    ):
+        raise WorkbenchError(
+            f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder"
+        )
     if (summary := finished(out)) is not None:
         return summary
     # a full disk in the middle of a run would cost its last steps
