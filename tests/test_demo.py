@@ -123,23 +123,30 @@ def test_an_interrupt_stops_both_runs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_failed_second_run_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # replaces the first run, which takes a minute; the second is a subprocess
-    done = SimpleNamespace(train=lambda out: {"status": "done"})
+    done = SimpleNamespace(train=lambda out: {"status": "done"}, check=lambda out: None)
     monkeypatch.setattr("workbench.experiments.demo.plan_run", lambda *_: done)
     second = tmp_path / REWARDS[1]
     second.mkdir()
-    (second / "config.json").write_text('{"seed": 9}')  # another run
-    with pytest.raises(WorkbenchError, match=f"the binary reward failed: .*{second}.*another run"):
+    (second / "metrics.jsonl").write_text("{}\n")  # a file of another program
+    with pytest.raises(WorkbenchError, match=f"the binary reward failed: .*{second}.* config.json"):
         train_both(tmp_path, seed=1, threads=2)
 
 
 @pytest.mark.parametrize("reward", REWARDS)
-def test_a_folder_of_another_program_is_refused_before_a_run_starts(
-    tmp_path: Path, reward: str
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("metrics.jsonl", "{}\n", "metrics.jsonl but no config.json"),
+        ("config.json", '{"seed": 9}', "another run"),
+    ],
+)
+def test_foreign_files_are_refused_before_a_run_starts(
+    tmp_path: Path, reward: str, name: str, text: str, reason: str
 ) -> None:
-    file = tmp_path / reward / "metrics.jsonl"
+    file = tmp_path / reward / name
     file.parent.mkdir()
-    file.write_text("{}\n")
-    with pytest.raises(WorkbenchError, match=f"{reward}' holds metrics.jsonl but no config.json"):
+    file.write_text(text)
+    with pytest.raises(WorkbenchError, match=f"{reward}' holds {reason}"):
         train_both(tmp_path, seed=1, threads=2)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
@@ -147,6 +154,6 @@ def test_a_folder_of_another_program_is_refused_before_a_run_starts(
 @pytest.mark.slow
 def test_too_many_failures_in_the_first_run_end_the_demo(tmp_path, monkeypatch):
     failed = {"status": "too_many_failures"}
-    run = SimpleNamespace(train=lambda out: failed)
+    run = SimpleNamespace(train=lambda out: failed, check=lambda out: None)
     monkeypatch.setattr("workbench.experiments.demo.plan_run", lambda *_: run)
     assert train_both(tmp_path, 1, 2) == {REWARDS[0]: failed}

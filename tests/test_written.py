@@ -119,4 +119,4 @@ def test_only_factual_answers_are_kept_on_request(policy: str, tmp_path: Path) -
     job = Job(start=policy, out=tmp_path / "stage", seed=0, stages={})
     rows, card = cold_start_rows(cold, Sampling(max_failed=0.2), checks, judge, asked, job)
     assert [row.question.id for row in rows] == ["q1", "q2"]
-    assert card.dropped_samples == {"not factual": 2}
+    assert card.dropped_samples == {"failed": 1, "not factual": 2}

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.experiments.evaluate import compare, graded_answers
-from workbench.experiments.run import Entry, plan_run
+from workbench.experiments.run import Entry, Run, plan_run
 from workbench.methods.bench import bench
 from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import check_folder, lock, read_json
+from workbench.runs.folder import lock, read_json
 from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.grouping import group_by
 from workbench.util.subprocess import INTERRUPTED, start
@@ -76,8 +76,8 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
     here, there, each = out / first, out / second, threads // 2 or 1
     summary = unfinished = {"status": "interrupted"}
     with tempfile.TemporaryDirectory() as folder, lock(out):
-        for run in (here, there):  # before one of them starts
-            check_folder(run)
+        for run, reward in ((here, first), (there, second)):  # before one of them starts
+            demo_plan(run, reward, seed, each).check(run)
         print(f"TruthRL on the tiny policy → {here} and {there}", file=sys.stderr)
         print("the first step follows an evaluation of the initial policy", file=sys.stderr)
         job = {"out": str(there), "reward": second, "seed": seed, "threads": each}
@@ -103,17 +103,24 @@ def train_both(out: Path, seed: int, threads: int) -> dict[str, JsonObject]:
 def demo_run(out: Path | str, reward: str, seed: int, threads: int) -> JsonObject:
     """Train the tiny policy with one reward, evaluate it on the test split; return the summary.
 
+    The arguments are those of `demo_plan`.
+    """
+    return demo_plan(Path(out), reward, seed, threads).train(Path(out))
+
+
+def demo_plan(out: Path, reward: str, seed: int, threads: int) -> Run:
+    """Return a run of the demo, which is not trained yet.
+
     Args:
         out: folder of the run.
         reward: "ternary" or "binary".
         seed: seed of the training.
         threads: number of CPU threads; a run that has begun keeps its number.
     """
-    out = Path(out)
     begun = (read_json(out / "config.json") or {}).get("threads")
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     entry = Entry("truthrl", seed, settings=settings, threads=begun or threads)
-    return plan_run(entry, out.parent).train(out)
+    return plan_run(entry, out.parent)
 
 
 def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:

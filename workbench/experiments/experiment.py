@@ -10,7 +10,7 @@ The folder gets its files in this order:
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -107,7 +107,7 @@ def run_experiment(
             out,
             identity,
             versions(),
-            read=lambda stored: _restored(stored, method.configure(bench.name), out),
+            read=reader(method, bench, out),
         )
         if summary is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
@@ -199,19 +199,24 @@ def identity_of(
     }
 
 
-def _restored(stored: JsonObject, default: MethodConfig, out: Path) -> JsonObject:
-    """Return the content of a config.json with all fields of the current version.
+def reader(method: Method, bench: Bench, out: Path) -> Callable[[JsonObject], JsonObject]:
+    """Return a function that adds the missing fields to the content of a run's config.json.
 
-    Fields that an earlier version did not store get their defaults. `stored` is the content before.
+    Fields that an earlier version did not store get their defaults. The function raises a
+    `WorkbenchError` if the stored config is not a JSON object.
     """
-    config = stored.get("config", {})
-    if not isinstance(config, Mapping):
-        raise WorkbenchError(
-            f"'{out / 'config.json'}' is damaged: repair it, or choose another --out folder"
-        )
     # 0 is not stored, whatever the method's default
-    default = put(default, "prompts.retrieved", 0)
-    return {**stored, "config": _stored_config(restore(default, config))}
+    default = put(method.configure(bench.name), "prompts.retrieved", 0)
+
+    def read(stored: JsonObject) -> JsonObject:
+        config = stored.get("config", {})
+        if not isinstance(config, Mapping):
+            raise WorkbenchError(
+                f"'{out / 'config.json'}' is damaged: repair it, or choose another --out folder"
+            )
+        return {**stored, "config": _stored_config(restore(default, config))}
+
+    return read
 
 
 def _stored_config(config: MethodConfig) -> JsonObject:

@@ -6,11 +6,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
+from workbench.experiments.experiment import (
+    configured,
+    identity_of,
+    reader,
+    run_experiment,
+    stages_of,
+)
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import MethodConfig
-from workbench.runs.folder import differences, finished, read_json
+from workbench.runs.folder import check_folder, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import json_digest
 from workbench.util.subprocess import Background, start
@@ -127,14 +133,12 @@ class Run:
         Raises:
             WorkbenchError: the folder contains a run with other inputs, such as another seed.
         """
-        stored = read_json(self.folder / "config.json") or {}
-        stored.pop("versions", None)
-        if stored and (different := differences(stored, json.loads(json.dumps(self.identity)))):
-            raise WorkbenchError(
-                f"'{self.folder}' has another run ({'; '.join(different)}): move that folder away,"
-                " or choose another --out"
-            )
-        return finished(self.folder) if stored else None
+        self.check(self.folder)
+        return finished(self.folder)
+
+    def check(self, out: Path) -> None:
+        """Raise a `WorkbenchError` if the folder `out` holds another run, or foreign files."""
+        check_folder(out, self.identity, reader(trained(self.entry.method), self.bench, out))
 
     def train(self, out: Path, shared: Path | None = None) -> JsonObject:
         """Evaluate, train and evaluate again in the folder `out`; return the run's summary.

@@ -109,22 +109,33 @@ def _is_locked(file: BinaryIO, shared: bool) -> bool:
     return False
 
 
-def check_folder(out: Path) -> None:
-    """Check that the folder `out` is new, or has a run with a readable config.json.
+def check_folder(
+    out: Path, identity: JsonMapping, read: Callable[[JsonObject], JsonObject] = dict
+) -> None:
+    """Check that the folder `out` is new, or has the run with this identity.
+
+    Args:
+        identity, read: as for `open_run`.
 
     Raises:
-        WorkbenchError: config.json is damaged, or missing while other files of a run exist.
+        WorkbenchError: the folder has another run, or files of a run without a config.json, or its
+            config.json is damaged.
     """
-    if read_json(out / "config.json") is not None:
-        return
-    if (out / "config.json").exists():
+    stored = read_json(out / "config.json")
+    if stored is None and (out / "config.json").exists():
         raise WorkbenchError(
             f"'{out / 'config.json'}' is damaged: fix it, or choose another --out folder"
         )
-    if foreign := [name for name in FILES if (out / name).exists()]:
-        raise WorkbenchError(
-            f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder"
-        )
+    if stored is None:
+        foreign = [name for name in FILES if (out / name).exists()]
+        reason = f"{', '.join(foreign)} but no config.json" if foreign else ""
+    else:
+        # versions are not part of the identity: an upgrade must not make a run unusable
+        stored.pop("versions", None)
+        different = differences(read(stored), json.loads(json.dumps(identity)))
+        reason = f"another run ({'; '.join(different)})" if different else ""
+    if reason:
+        raise WorkbenchError(f"'{out}' holds {reason}: choose another --out folder")
 
 
 def open_run(
@@ -150,16 +161,7 @@ def open_run(
         WorkbenchError: the disk is almost full, config.json is damaged, or the folder has a run
             with another identity.
     """
-    check_folder(out)
-    stored = read_json(out / "config.json")
-    # versions are not compared with the identity: an upgrade must not make a run unusable
-    first_versions = stored.pop("versions", {}) if stored else {}
-    if stored is not None and (
-        different := differences(read(stored), json.loads(json.dumps(identity)))
-    ):
-        raise WorkbenchError(
-            f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder"
-        )
+    check_folder(out, identity, read)
     if (summary := finished(out)) is not None:
         return summary
     # a full disk in the middle of a run would cost its last steps
@@ -167,6 +169,8 @@ def open_run(
         raise WorkbenchError(
             f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out"
         )
+    stored = read_json(out / "config.json")
+    first_versions = (stored or {}).get("versions")
     if stored is None:
         write_json(
             out / "config.json", {**identity, **({"versions": versions} if versions else {})}

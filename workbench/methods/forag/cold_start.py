@@ -96,10 +96,11 @@ def cold_start_rows(
         folder = job.out / WRITTEN
         answers = written(checks.write, questions, job.start, folder, sampling.max_failed)
         if cold.factual:
-            answers = judge([answer.response for answer in answers if answer.error is None])
-            failures = [why for answer in answers if (why := ungraded(answer, "forag"))]
+            graded = judge([answer.response for answer in answers if answer.error is None])
+            failures = [why for answer in graded if (why := ungraded(answer, "forag"))]
             what = "written answers could not be graded"
-            check_failed(failures, len(answers), sampling.max_failed, what)
+            check_failed(failures, len(graded), sampling.max_failed, what)
+            answers = [*(answer for answer in answers if answer.error), *graded]
         return cold_start(answers, "cold_start_written", cold.factual)
     prompted = questions
     if cold.outline:
