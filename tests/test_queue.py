@@ -153,7 +153,7 @@ def test_a_trained_run_is_found_by_its_settings(small: Callable[..., Run]) -> No
     [row] = status_of([run])["runs"]
     assert (row["status"], row["step"], row["steps"]) == ("done", 2, 2)
     write_json(run.folder / "config.json", {**stored, "seed": 5})
-    with raises_error(r"holds another run \(seed is 5, not 1\)"):
+    with raises_error(r"has another run \(seed is 5, not 1\)"):
         train_queue([run], run.folder.parent)
 
 

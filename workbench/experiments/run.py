@@ -16,7 +16,7 @@ from workbench.experiments.experiment import (
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import MethodConfig
-from workbench.runs.folder import check_folder, finished, read_json
+from workbench.runs.folder import check_folder, differences, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import json_digest
 from workbench.util.subprocess import Background, start
@@ -128,13 +128,22 @@ class Run:
 
     @property
     def summary(self) -> JsonObject | None:
-        """The stored summary of the run; None if it is not finished.
+        """The stored summary of the run; None if it is not finished, or config.json is damaged.
+
+        Only the training of a run with a damaged config.json fails, so that a queue trains the
+        other runs.
 
         Raises:
             WorkbenchError: the folder contains a run with other inputs, such as another seed.
         """
-        self.check(self.folder)
-        return finished(self.folder)
+        stored = read_json(self.folder / "config.json") or {}
+        stored.pop("versions", None)
+        if stored and (different := differences(stored, json.loads(json.dumps(self.identity)))):
+            raise WorkbenchError(
+                f"'{self.folder}' has another run ({'; '.join(different)}): move that folder away,"
+                " or choose another --out"
+            )
+        return finished(self.folder) if stored else None
 
     def check(self, out: Path) -> None:
         """Raise a `WorkbenchError` if the folder `out` holds another run, or foreign files."""
