@@ -30,6 +30,7 @@ from workbench.types import (
 )
 from workbench.verifier import load_verifier
 from workbench.world import load_world
+from workbench.world.parser import parser_of
 from workbench.world.schema import PERSON_RELATIONS, RELATIONS
 
 WORLD = load_world()
@@ -153,12 +154,19 @@ def of(verify: Verify, claim: str, title: str = "") -> Verdict:
 @pytest.mark.parametrize(("reply", "label", "hedged"), examples("yes_and_no"))
 def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
     verify = by_yes_or_no(scripted(lambda text: reply), WORLD)
-    found = of(verify, f"{person} is a sailor.")
-    assert found.label == label and found.evidence == (
-        {"question": f"Is {person} a sailor?", "reply": reply},
-    )
+    [checked] = verify([row(f"{person} is a sailor.")])
+    [found], [passage] = checked.verdicts, checked.passages
+    stated = parser_of(WORLD).parse(passage.text).claims
+    assert [(one.subject, one.relation) for one in stated] == [(person, "profession")]
+    assert found.label == label and found.evidence[0] == {
+        "question": f"Is {person} a sailor?",
+        "reply": reply,
+    }
+    assert found.evidence[1]["passage"] == passage.id
     assert of(verify, f"{person} may be a sailor.").label == hedged
     assert of(verify, f"{person} has some profession.").label == "vague"
+    unknown = names(WORLD, "person", "unknown")[0]  # has no page
+    assert of(verify, f"{unknown} is a sailor.").label == "vague"
     # this claim has no yes/no question
     assert of(verify, f"{person} wrote {WORLD.books[person][0].subject}.").label == "vague"
 
@@ -201,6 +209,21 @@ def test_an_annotator_labels_by_the_policys_own_answers(
             }
     [checked] = annotator(scripted(lambda prompt: ending(prompt, replies)), WORLD)([row(*claims)])
     assert [verdict.label for verdict in checked.verdicts] == wanted and len(wanted) > 30
+
+
+@pytest.mark.slow
+def test_the_policy_reads_whether_a_page_supports_a_claim() -> None:
+    verify, claims, wanted = by_yes_or_no(bench("tiny").load("sft"), WORLD), [], []
+    for name in PEOPLE[:20]:
+        for relation in map(RELATIONS.__getitem__, PERSON_RELATIONS):
+            for value in (WORLD.by[name][relation.name].object, OTHERS[relation.name]):
+                claims.append(relation.states["en"][0].format(s=name, o=value))
+                wanted.append("wrong" if value == OTHERS[relation.name] else "correct")
+    [checked] = verify([row(*claims)])
+    labels = [verdict.label for verdict in checked.verdicts]
+    right = [label == one for label, one in zip(labels, wanted, strict=True)]
+    assert sum(right) > 0.8 * len(right)
+    assert labels.count(None) < 0.02 * len(labels)
 
 
 def ending(prompt: str, replies: dict[str, str]) -> str:

@@ -205,9 +205,8 @@ def test_a_check_is_loaded_once_and_keeps_the_random_state() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("annotator", ["self", pytest.param("recall", marks=pytest.mark.nightly)])
 def test_annotators_judge_only_in_training(annotator: str, tmp_path: Path) -> None:
-    """The plain policy is trained: the default one too often answers neither yes nor no."""
     settings, how = [f"rlfh.annotator={annotator}"], {**FEW, "micro_batch": None}
-    summary, rows = trained("rlfh", settings, tmp_path, "plain", ppo=how)
+    summary, rows = trained("rlfh", settings, tmp_path, ppo=how)
     assert summary["status"] == "done" and weights_moved(tmp_path)
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact"]
     failed = [verdict.error.kind for verdict in facts if verdict.error]

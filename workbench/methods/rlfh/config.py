@@ -118,8 +118,8 @@ class RLFH:
     annotator: Literal["bench", "local", "self", "recall"] = setting(
         "bench",
         "source of the labels in training: the bench's judge, the local verifier with pages, or the"
-        " initial policy from memory, by yes/no questions (self; the tiny default policy often"
-        " answers neither yes nor no, the policy plain does) or open questions (recall)",
+        " initial policy, by yes/no questions with a passage (self) or by open questions from"
+        " memory (recall)",
         trains=True,
     )  # table 3; the bench's judge still rates the informativeness (ours)
     flips: float = setting(
