@@ -8,15 +8,6 @@ from typing import Any
 from benchmarks import reproduce
 from benchmarks.tables import cell
 
-BIOGRAPHIES = (
-    "test",
-    (
-        ("factscore_on_subject", "", "FactScore, on subject"),
-        ("supported_claims", "known", "supported claims, known people"),
-        ("unsupported_claims", "unknown", "unsupported claims, unknown people"),
-        ("responded", "unknown", "answered, unknown people"),
-    ),
-)
 OUTCOMES = (
     "test",
     (
@@ -138,10 +129,9 @@ ARMS = {
             ("claims", "", "claims, sampled", "sampled"),
         ),
     ),
-    "rlfh_plain": BIOGRAPHIES,
-    "rlfh_sweep": BIOGRAPHIES,
     "rlfh": DOUBTFUL,
     "rlfh_long": DOUBTFUL,
+    "rlfh_variants": DOUBTFUL,
     "rlfh_rates": (
         "sampled",
         (

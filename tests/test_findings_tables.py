@@ -18,20 +18,24 @@ def page(*names: str) -> str:
 
 
 def test_a_table_without_results_is_a_placeholder(tmp_path: Path) -> None:
-    text = readme.rendered(page("rlfh_findings", "rlfh_sweep_arms", "nobody"), tmp_path)
+    text = readme.rendered(page("rlfh_findings", "rlfh_variants_arms", "nobody"), tmp_path)
     assert text.count("*Not run yet.*") == 2 and "<!-- nobody -->\nold\n" in text
     assert readme.rendered(text, tmp_path) == text
 
 
-def test_the_sweeps_tables(tmp_path: Path) -> None:
-    write_json(tmp_path / "rlfh_sweep.json", SWEEP)
-    lines = readme.rendered(page("rlfh_sweep_findings", "rlfh_sweep_arms"), tmp_path).splitlines()
+def test_the_tables_of_a_study(tmp_path: Path) -> None:
+    write_json(tmp_path / "rlfh_variants.json", SWEEP)
+    names = ("rlfh_variants_findings", "rlfh_variants_arms")
+    lines = readme.rendered(page(*names), tmp_path).splitlines()
     assert (
-        "| R4 | **holds** | They trade off. (figure 9) | supported_claims on test: ppo − a2_b.5, at"
-        " least 0.1 | +0.500 [+0.200, +0.800] |" in lines
+        "| R4 | **holds** | They trade off. (figure 9) | supported_claims on sampled: ppo − a2_b.5,"
+        " at least 0.1 | +0.500 [+0.200, +0.800] |" in lines
     )
-    assert "| start | 0.400 | 2.500 | – | – | – | – |" in lines
-    assert "| a2_b.5 | 0.500 | – | – | 0.250 | 1 | `rlfh.alpha=2` `rlfh.beta=0.5` |" in lines
+    none = " –" + " | –" * 6
+    assert f"| start | 0.400 |{none} | 2.500 | – | – | – | – |" in lines
+    assert (
+        f"| a2_b.5 | 0.500 |{none} | – | – | 0.250 | 1 | `rlfh.alpha=2` `rlfh.beta=0.5` |" in lines
+    )
 
 
 def test_every_table_has_a_place_on_a_page() -> None:
