@@ -124,14 +124,14 @@ def test_cached_verdicts_keep_their_passages_and_costs_are_counted_once() -> Non
     assert verify([row()])[0].passages == (own,)
 
 
-def scripted(reply: Callable[[str], str], rooms: list[int] | None = None) -> Policy:
-    """The tiny policy with scripted replies; `rooms` records the `max_new_tokens` of each call."""
+def scripted(reply: Callable[[str], str], asked: list[str] | None = None) -> Policy:
+    """The tiny policy with scripted replies; `asked` gets the prompts."""
     policy = bench("tiny").load("sft")
 
     def complete(prompts: list[list[int]], stop_ids: Sequence[int], how: Any) -> list[Completion]:
-        if rooms is not None:
-            rooms.append(how.max_new_tokens)
         texts = [policy.tokenizer.decode(prompt, skip_special_tokens=True) for prompt in prompts]
+        if asked is not None:
+            asked.extend(texts)
         return [
             ([*policy.tokenizer.encode(reply(text), add_special_tokens=False), stop_ids[0]], ())
             for text in texts
@@ -153,7 +153,8 @@ def of(verify: Verify, claim: str, title: str = "") -> Verdict:
 
 @pytest.mark.parametrize(("reply", "label", "hedged"), examples("yes_and_no"))
 def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
-    verify = by_yes_or_no(scripted(lambda text: reply), WORLD)
+    prompts: list[str] = []
+    verify = by_yes_or_no(scripted(lambda text: reply, prompts), WORLD)
     [checked] = verify([row(f"{person} is a sailor.")])
     [found], [passage] = checked.verdicts, checked.passages
     stated = parser_of(WORLD).parse(passage.text).claims
@@ -163,6 +164,8 @@ def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
         "reply": reply,
     }
     assert found.evidence[1]["passage"] == passage.id
+    [prompt] = prompts
+    assert passage.text in prompt
     assert of(verify, f"{person} may be a sailor.").label == hedged
     assert of(verify, f"{person} has some profession.").label == "vague"
     unknown = names(WORLD, "person", "unknown")[0]  # has no page
@@ -214,15 +217,16 @@ def test_an_annotator_labels_by_the_policys_own_answers(
 @pytest.mark.slow
 def test_the_policy_reads_whether_a_page_supports_a_claim() -> None:
     verify, claims, wanted = by_yes_or_no(bench("tiny").load("sft"), WORLD), [], []
-    for name in PEOPLE[:20]:
+    for name, other in zip(PEOPLE[:20], PEOPLE[20:40], strict=True):
         for relation in map(RELATIONS.__getitem__, PERSON_RELATIONS):
-            for value in (WORLD.by[name][relation.name].object, OTHERS[relation.name]):
+            true = WORLD.by[name][relation.name].object
+            for value in {true, WORLD.by[other][relation.name].object}:
                 claims.append(relation.states["en"][0].format(s=name, o=value))
-                wanted.append("wrong" if value == OTHERS[relation.name] else "correct")
+                wanted.append("correct" if value == true else "wrong")
     [checked] = verify([row(*claims)])
     labels = [verdict.label for verdict in checked.verdicts]
     right = [label == one for label, one in zip(labels, wanted, strict=True)]
-    assert sum(right) > 0.8 * len(right)
+    assert len(right) > 200 and sum(right) > 0.8 * len(right)
     assert labels.count(None) < 0.02 * len(labels)
 
 

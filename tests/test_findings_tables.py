@@ -10,7 +10,7 @@ from benchmarks import readme
 from benchmarks.findings_training import _curve
 from tests.helpers import examples, write_json
 
-[SWEEP] = examples("sweep")
+[STUDY] = examples("study")
 
 
 def page(*names: str) -> str:
@@ -24,7 +24,7 @@ def test_a_table_without_results_is_a_placeholder(tmp_path: Path) -> None:
 
 
 def test_the_tables_of_a_study(tmp_path: Path) -> None:
-    write_json(tmp_path / "rlfh_variants.json", SWEEP)
+    write_json(tmp_path / "rlfh_variants.json", STUDY)
     names = ("rlfh_variants_findings", "rlfh_variants_arms")
     lines = readme.rendered(page(*names), tmp_path).splitlines()
     assert (

@@ -44,7 +44,7 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
     "correct", "no" gives "wrong".
 
     A claim is labelled "vague" if the policy abstains, if there is no yes/no question for it, or if
-    no page states this relation of its subject. If the answer is neither "yes" nor "no", the
+    its subject has no page. If the answer is neither "yes" nor "no", the
     verdict is a failure.
 
     Args:
@@ -55,10 +55,10 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
 
     def ask(stated: Parsed) -> Question | None:
         forms = RELATIONS[stated.relation].checks.get("en")
-        fact = world.by[stated.subject].get(stated.relation)
         page = pages.get(stated.subject)
-        if not (forms and fact and page and fact.id in page.fact_ids):
+        if not forms or page is None:
             return None
+        fact = world.by[stated.subject][stated.relation]
         passage = excerpt(page, [page.fact_ids.index(fact.id)])
         text = forms[0].format(s=stated.subject, o=stated.object)
         return Question(text, text, passages=(passage,))
