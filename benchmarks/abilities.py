@@ -1,7 +1,6 @@
 """Measure what policies of the closed world can write before reinforcement learning.
 
     python benchmarks/abilities.py --policy default=data/tiny-policy/sft
-    plain=data/plain-policy/sft
 
 A reward can only reinforce what is sampled, such as biographies that leave a doubtful fact out, or
 hedge it. So answers are sampled at temperature 1, unless stated otherwise. Each ability has a

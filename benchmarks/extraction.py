@@ -43,7 +43,7 @@ THRESHOLDS = (0.6, 0.75, 0.85)
 
 def biographies(seed: int, cache: Path) -> list[Response]:
     """Return a greedy and a sampled biography of each person, cached by policy and seed."""
-    world, tiny = load_world(), bench("tiny").with_policy("plain")
+    world, tiny = load_world(), bench("tiny")
     asked = [
         question
         for split in ("validation", "test")
@@ -214,7 +214,7 @@ def main() -> None:
         "people": PEOPLE,
         "seed": given.seed,
         "world_hash": world.hash,
-        "policy_hash": policy_hash(bench("tiny").path("plain")),
+        "policy_hash": policy_hash(bench("tiny").path("sft")),
         "versions": versions(),
         "extractors": {},
     }

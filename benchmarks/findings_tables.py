@@ -86,6 +86,21 @@ DOUBTFUL = (
     ),
 )
 
+FORAG = (
+    "test",
+    (
+        ("fact_per_query", "", "wholly factual answers"),
+        ("fact_per_sentence", "", "factual sentences"),
+        ("coherent", "", "coherent"),
+        ("facets", "", "facets"),
+        ("claims", "", "claims"),
+        ("repetition", "", "repeated"),
+        ("citation_recall", "", "citation recall"),
+        ("citation_precision", "", "citation precision"),
+        ("length", "", "words"),
+    ),
+)
+
 # by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
     "truthrl": SHORT,
@@ -93,7 +108,6 @@ ARMS = {
         *SHORT[:1],
         (*SHORT[1][:-2], ("truthfulness", "", "without passages", "closed")),
     ),
-    "truthrl_half": (SHORT[0], SHORT[1][:-2]),
     "truthrl_reasoning": (
         *SHORT[:1],
         (
@@ -205,20 +219,8 @@ ARMS = {
             ("responded", "unknown", "answered, unknown people", "biography"),
         ),
     ),
-    "forag": (
-        "test",
-        (
-            ("fact_per_query", "", "wholly factual answers"),
-            ("fact_per_sentence", "", "factual sentences"),
-            ("coherent", "", "coherent"),
-            ("facets", "", "facets"),
-            ("claims", "", "claims"),
-            ("repetition", "", "repeated"),
-            ("citation_recall", "", "citation recall"),
-            ("citation_precision", "", "citation precision"),
-            ("length", "", "words"),
-        ),
-    ),
+    "forag": FORAG,
+    "forag_rates": FORAG,
 }
 
 

@@ -7,8 +7,8 @@
 Statements and least effects are in `benchmarks/findings/`, results in `benchmarks/results/`. A run
 writes to `runs/scorecard/`, never over the committed results. A killed run resumes. `--quick` uses
 one seed per arm and half of the steps, so its intervals are over questions only. `--policy` is the
-initial policy of the studies that `--only` names. Studies that start from neither shipped policy
-are left out without it.
+initial policy of the studies that `--only` names. Studies that start from another policy than
+the shipped one are left out without it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ RESULTS = ROOT / "benchmarks" / "results"
 FINDINGS = ROOT / "benchmarks" / "findings"
 RUNS = Path("runs") / "scorecard"
 OTHER_POLICIES = (
-    "truthrl_half",
     "truthrl_real",
     "truthrl_gpu",
     "truthrl_smollm2",
@@ -84,7 +83,6 @@ STUDIES = (
     Study("truthrl_retrieval", "TruthRL", "With retrieved passages"),
     Study("truthrl_reasoning", "TruthRL", "Rewards for reasoning"),
     Study("truthrl_confidence", "TruthRL", "By confidence"),
-    Study("truthrl_half", "TruthRL", "On a policy of half the size"),
     Study("truthrl_real", "TruthRL", "TruthRL on a real language model"),
     Study("truthrl_gpu", "TruthRL", "TruthRL on a real language model, on a GPU"),
     Study("truthrl_smollm2", "TruthRL", "TruthRL on a smaller real model"),

@@ -65,8 +65,8 @@ def test_a_method_that_starts_from_the_base_gets_that_of_the_named_policy() -> N
     """KLCF starts from the pre-trained model of the policy, and prepares its data with it."""
     starts = {
         None: ("base", "sft"),
-        "plain": ("plain-base", "plain"),
-        "plain-base": ("plain-base", "plain-base"),
+        "sft": ("base", "sft"),
+        "base": ("base", "base"),
         "some/model": ("some/model", "some/model"),
     }
     klcf, rlfh = METHODS["klcf"], METHODS["rlfh"]
@@ -80,30 +80,9 @@ def test_a_method_that_starts_from_the_base_gets_that_of_the_named_policy() -> N
                 assert source_of(one, None).base == place.path(expected[0])
 
 
-def test_names_of_the_tiny_bench_mean_nothing_elsewhere() -> None:
-    """On another bench, "plain" is a folder like any other."""
-    klcf, place = METHODS["klcf"], bench("small").with_policy("plain")
-    begun = initial_bench(klcf, klcf.configure("small"), place)
-    assert begun.policy == "plain" == begun.path("plain")
-    assert begun.pretrained is None
-
-
-def test_exposures_are_unknown_for_a_policy_of_the_plain_documents(tmp_path: Path) -> None:
-    tiny = bench("tiny")
-    question = tiny.questions("test")[0]
-    for name, policy in (("run", "plain"), ("own", "sft")):
-        (tmp_path / name).mkdir()
-        write_json(tmp_path / name / "config.json", {"bench": "tiny", "policy": policy})
-    for unknown in ("plain", "plain-base", str(tmp_path / "run")):
-        assert tiny.shown_to(unknown)(question) is None
-    for known in ("sft", "base", str(tmp_path / "own")):
-        assert tiny.shown_to(known)(question) == tiny.shown(question) is not None
-
-
 def test_a_missing_shipped_policy_names_its_build() -> None:
-    for folder, size in ((benches.TINY_POLICY, "full"), (benches.PLAIN, "plain")):
-        with raises_error(f"world build --out {folder} --size {size}"):
-            benches.check_policy("base", str(folder / "nowhere"))
+    with raises_error(f"world build --out {benches.TINY_POLICY}"):
+        benches.check_policy("base", str(benches.TINY_POLICY / "nowhere"))
 
 
 @pytest.mark.slow

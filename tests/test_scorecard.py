@@ -1,5 +1,6 @@
 """The table of all findings, from stored results and by its command."""
 
+import tomllib
 from pathlib import Path
 
 from benchmarks import scorecard
@@ -23,6 +24,13 @@ def test_the_deciding_contrast_is_the_first_with_the_result(tmp_path: Path) -> N
     rest = scorecard.scorecard(tmp_path, ["rlfh_real", "rlfh_real_guarded"])
     assert [row["id"] for row in rest] == [f"H{n}" for n in range(1, 8)]
     assert {row["result"] for row in rest} == {"not run"}
+
+
+def test_an_id_names_one_finding() -> None:
+    files = sorted(scorecard.FINDINGS.glob("*.toml"))
+    tables = (tomllib.loads(file.read_text(encoding="utf-8")) for file in files)
+    ids = [one["id"] for table in tables for one in table.get("finding", ())]
+    assert len(ids) > 100 and len(ids) == len(set(ids))
 
 
 def test_the_command_prints_the_committed_results(cli: Cli) -> None:

@@ -31,15 +31,12 @@ from workbench.experiments.tiny.training import (
 from workbench.experiments.tiny.writer import Example
 from workbench.world import load_world
 
-# digests for nine lessons, which are the same for both policies, for pre-training and for SFT
-LESSONS_DATA = (
+# digests of the data of nine lessons, of pre-training and of SFT
+DATA = (
     "78dc631a3de5f509 e124b2064af78a51 53f4ae6fa1bda5c7 f80df63468ea8983 1f71349d8fd7c4a6 "
-    "61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b 1e6bdf626d114cc9"
+    "61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b 1e6bdf626d114cc9 "
+    "fc0fac221821031a 377d8bc54f6f5fab"
 )
-DATA = {
-    "plain": f"{LESSONS_DATA} 80f73c44ba1ee597 2480a4bf6712d5df",
-    "full": f"{LESSONS_DATA} fc0fac221821031a 377d8bc54f6f5fab",
-}
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +123,15 @@ def test_packed_sequences_do_not_attend_to_each_other(tokenizer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("conflicting", [False, True])
-def test_instruction_examples_have_no_facts_of_other_splits(conflicting):
+def test_instruction_examples_have_no_facts_of_other_splits():
     world = load_world(0)
     held_out = {
         e.name
         for e in world.entities.values()
         if e.kind == "person" and e.split in ("rl", "validation", "test")
     }
-    config = SIZES["full" if conflicting else "plain"]
-    writer = SFTWriter(world, config.habits, seed=0, conflicting=conflicting)
+    config = SIZES["full"]
+    writer = SFTWriter(world, config.habits, seed=0)
     stream = writer.examples(config.instructions)
     for _ in range(3000):
         example = next(stream)
@@ -196,11 +192,10 @@ def test_a_killed_build_ends_like_an_uninterrupted_one(whole, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder, size", [("tiny-policy", "full"), ("plain-policy", "plain")])
-def test_a_shipped_policy_is_a_finished_build(folder, size, capsys):
+def test_the_shipped_policy_is_a_finished_build(capsys):
     from workbench.experiments.tiny.build import build_policy
 
-    card = build_policy(ROOT / "data" / folder, size=size)
+    card = build_policy(ROOT / "data" / "tiny-policy")
     assert card["parameters"] == 1_013_248
     assert "contains this build already" in capsys.readouterr().err
 
@@ -220,10 +215,9 @@ def test_a_folder_with_another_build_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", DATA)
-def test_the_training_data_of_a_shipped_policy_do_not_change(size, tokenizer):
-    """The shipped policies are not rebuilt: their training data must stay equal, by batch."""
-    world, config = load_world(0), SIZES[size]
+def test_the_training_data_of_the_shipped_policy_do_not_change(tokenizer):
+    """The shipped policy is not rebuilt: its training data must stay equal, by batch."""
+    world, config = load_world(0), SIZES["full"]
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
     lessons = [
         lesson_batches(world, encoder, config, number, 0) for number in range(len(config.lessons))
@@ -234,4 +228,4 @@ def test_the_training_data_of_a_shipped_policy_do_not_change(size, tokenizer):
         pretraining_batches(world, encoder, config, 0)[0],
         sft_batches(world, light, config, 0),
     ]
-    assert [digest(itertools.islice(stage, 3)) for stage in data] == DATA[size].split()
+    assert [digest(itertools.islice(stage, 3)) for stage in data] == DATA.split()

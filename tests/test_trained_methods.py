@@ -46,9 +46,9 @@ FEW = {
 
 
 def trained(
-    name: str, settings: Sequence[str], out: Path, policy: str | None = None, /, **parts: Any
+    name: str, settings: Sequence[str], out: Path, /, **parts: Any
 ) -> tuple[JsonObject, list[Feedback]]:
-    place = short_bench(24, policy)
+    place = short_bench(24)
     config = scaled(
         configured(METHODS[name], place, overrides=settings), prompts={"eval_samples": 0}, **parts
     )

@@ -1,14 +1,12 @@
 """The closed world: deterministic, complete, and with exact counts of exposures."""
 
 import re
-from collections import Counter
 
 import pytest
 
 from tests.helpers.world_names import names
 from workbench.world import load_world
 from workbench.world.facts import TIERS
-from workbench.world.parser import Parser
 from workbench.world.schema import RELATIONS
 
 
@@ -25,39 +23,6 @@ def test_every_entity_has_one_fact_per_relation_of_its_kind(world):
         assert set(world.by[name]) == expected
 
 
-def test_the_facts_of_a_plain_document_equal_its_statements(world):
-    """Counted from the text: the facts that the parser reads equal a document's listed facts."""
-    parser, facts = Parser(world), {fact.id: fact for fact in world.facts}
-    for document in world.plain_documents[::9]:
-        listed = Counter(
-            (facts[i].subject, facts[i].relation, facts[i].object) for i in document.fact_ids
-        )
-        if document.kind == "biography":
-            read = Counter(
-                (claim.subject, claim.relation, claim.object)
-                for claim in parser.parse(document.text).claims
-            )
-            assert read == listed
-        else:
-            output = [facts[i] for i in document.fact_ids]
-            answers = [
-                fact.forms[document.lang][0] if document.kind == "qa" else fact.subject
-                for fact in output
-            ]
-            asked = {fact.subject if document.kind == "qa" else fact.object for fact in output}
-            assert len(asked) == 1 and asked.pop() in document.prompt
-            said = re.sub(r"</?answer>", "", document.text.split("</think>")[-1]).strip(" .")
-            assert re.split(" and | e ", said) == answers
-            thought = document.text.split("</think>")[0] if document.system else ""
-            recalled = [
-                (claim.subject, claim.relation, claim.object)
-                for claim in parser.parse(thought).claims
-            ]
-            assert recalled == [
-                (fact.subject, fact.relation, fact.object) for fact in output if document.system
-            ]
-
-
 def test_exposures_are_counted_over_all_documents(world):
     shown = sum(count for by_lang in world.exposures.values() for count in by_lang.values())
     assert shown == sum(len(document.fact_ids) for document in world.documents)
@@ -65,8 +30,7 @@ def test_exposures_are_counted_over_all_documents(world):
 
 def test_unknown_people_are_in_no_document(world):
     hidden = re.compile("|".join(map(re.escape, names(world, "person", "unknown", "page_only"))))
-    documents = [*world.documents, *world.plain_documents]
-    assert not any(hidden.search(document.whole) for document in documents)
+    assert not any(hidden.search(document.whole) for document in world.documents)
     assert not any(fact.id in world.exposures for fact in world.facts if not fact.covered)
 
 

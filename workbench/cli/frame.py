@@ -136,8 +136,8 @@ SearchMode = Annotated[
 Policy = Annotated[
     str | None,
     Option(
-        help="A run's folder, a model's folder or public name; on the bench tiny also sft, base,"
-        " plain or plain-base. Default: the bench's policy."
+        help="A run's folder, a model's folder or public name; on the bench tiny also sft or"
+        " base. Default: the bench's policy."
     ),
 ]
 Kinds = Annotated[

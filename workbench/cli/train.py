@@ -75,10 +75,7 @@ def train(
     questions: Questions = None,
     policy: Annotated[
         str | None,
-        Option(
-            help="Folder or public name of the initial policy, or plain (shipped, trained on"
-            " documents without errors; KLCF starts from its base); default: the bench's policy."
-        ),
+        Option(help="Folder or public name of the initial policy; default: the bench's policy."),
     ] = None,
     judge: NamedJudge | None = None,
     as_json: Json = False,
@@ -98,8 +95,8 @@ def evaluate(
     policy: Annotated[
         str,
         Argument(
-            help="A run's folder, a model's folder or public name; on the bench tiny also sft,"
-            " base, plain or plain-base."
+            help="A run's folder, a model's folder or public name; on the bench tiny also sft"
+            " or base."
         ),
     ],
     split: Annotated[Literal["validation", "test", "ood"], Option(help="Questions to ask.")],

@@ -62,8 +62,8 @@ def world_build(
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
     size: Annotated[
-        Literal["full", "plain", "half", "small"],
-        Option(help="Size of the model; plain, half and small: on documents without errors."),
+        Literal["full", "small"],
+        Option(help="Size of the model and of its world."),
     ] = "full",
     as_json: Json = False,
 ) -> None:

@@ -66,7 +66,7 @@ def evaluate(
     data states the answer) and by kind of question.
 
     Args:
-        policy: checkpoint folder, run folder, hub name, or "sft", "base" or "plain" for the
+        policy: checkpoint folder, run folder, hub name, or "sft" or "base" for the
             shipped policies.
         split: name of the split of the questions: "validation", "test", "ood", …
         bench: "tiny" (the closed world), "small" (real facts) or "paper".

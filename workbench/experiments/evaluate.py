@@ -67,7 +67,7 @@ def evaluate_policy(
     default kinds lack, the report lists them as `missing_kinds`.
 
     Args:
-        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" / "plain" for
+        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for
             the bench's own checkpoints.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.

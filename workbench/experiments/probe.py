@@ -80,7 +80,7 @@ def probe_policy(
     returns the stored result of a finished one.
 
     Args:
-        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" / "plain" for
+        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for
             the bench's own checkpoints; None for the bench's initial policy.
         split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
@@ -164,7 +164,7 @@ def probe_policy(
                 sampler = _in_actors(actors, path, base, grade, how)
             else:
                 sampler = local_sampler(chosen.load(name, engine=engine), grade, how)
-            probe_questions(sampler, selected, folder, k, chosen.shown_to(name))
+            probe_questions(sampler, selected, folder, k, chosen.shown)
             status = "done"
         result = {
             **boundary_report(read_rows(folder, selected, k), k),

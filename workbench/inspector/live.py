@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 SHIPPED = {
     "The tiny policy": "sft",
     "The tiny policy before SFT": "base",
-    "The plain tiny policy": "plain",
 }
 PAGES = "The closed world's pages"
 # kinds of test questions to draw from, with equal probability

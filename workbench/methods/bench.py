@@ -33,10 +33,8 @@ from workbench.world.questions import SHORT_KINDS, select
 DATA = Path(__file__).resolve().parents[2] / "data"
 TINY_POLICY = DATA / "tiny-policy"
 DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
-# trained on documents without errors
-PLAIN = DATA / "plain-policy"
 # fine-tuned checkpoint -> its pre-trained model
-PRETRAINED = {DEFAULT_POLICY: "base", "plain": "plain-base"}
+PRETRAINED = {DEFAULT_POLICY: "base"}
 # file in a run's folder; names the policy, made by an earlier stage, from which the last stage
 # starts
 START_FILE = "start.json"
@@ -288,17 +286,6 @@ class Bench:
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
         )
 
-    def shown_to(self, policy: str) -> Callable[[Question], int | None]:
-        """Return `shown`; if the policy learned from the plain documents, a function for None.
-
-        Args:
-            policy: a key of `checkpoints`, a folder or a hub name.
-        """
-        path = self.path(policy)
-        while base := self.base(path):
-            path = base
-        return (lambda question: None) if Path(path).is_relative_to(PLAIN) else self.shown
-
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
         """Load a policy to generate text. If it is a run's adapter, load its base model too.
 
@@ -321,13 +308,12 @@ def check_policy(name: str, path: str) -> None:
     Raises:
         WorkbenchError: there is no such folder, and `path` cannot be a hub name.
     """
-    for folder, size in ((TINY_POLICY, "full"), (PLAIN, "plain")):
-        if Path(path).is_relative_to(folder) and not Path(path).is_dir():
-            raise WorkbenchError(
-                f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
-                f" {folder} --size {size}`, or work in a clone of the repository, which has it,"
-                " with `pip install -e .` (an installed package does not)"
-            )
+    if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
+        raise WorkbenchError(
+            f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
+            f" {TINY_POLICY}`, or work in a clone of the repository, which has it, with"
+            " `pip install -e .` (an installed package does not)"
+        )
     check_policy_name(path)
 
 
@@ -393,8 +379,6 @@ def _tiny() -> Bench:
         checkpoints={
             "sft": SCALES["tiny"].policy,
             "base": str(TINY_POLICY / "base"),
-            "plain": str(PLAIN / "sft"),
-            "plain-base": str(PLAIN / "base"),
         },
     )
 

@@ -338,8 +338,7 @@ def check_policy_name(name: str) -> None:
         parent = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
         raise WorkbenchError(
             f"no policy folder '{name}': {describe_runs(parent)}; name a run's or a model's folder,"
-            " a hub name owner/model, or on the bench tiny sft, base, plain or"
-            " plain-base"
+            " a hub name owner/model, or on the bench tiny sft or base"
         )
 
 

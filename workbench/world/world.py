@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from workbench.types import Question
-from workbench.world.conflicting import write_conflicting_documents
 from workbench.world.documents import Document, Exposures, count_exposures, write_documents
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import KnowledgeBase, WorldConfig
@@ -54,11 +53,6 @@ class World(KnowledgeBase):
     @cached_property
     def documents(self) -> list[Document]:
         """The pre-training documents, which leave out facts and contradict each other."""
-        return write_conflicting_documents(self)
-
-    @cached_property
-    def plain_documents(self) -> list[Document]:
-        """Other pre-training documents, without errors, which state all covered facts."""
         return write_documents(self)
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:
@@ -71,10 +65,7 @@ class World(KnowledgeBase):
 
     @cached_property
     def exposures(self) -> Exposures:
-        """Return how many of `documents` state each fact correctly.
-
-        These are the documents of the default policy; the policy "plain" has others.
-        """
+        """Return how many of `documents` state each fact correctly."""
         return count_exposures(self.documents)
 
     def shown(self, question: Question) -> int | None:

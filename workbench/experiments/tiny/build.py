@@ -57,10 +57,8 @@ def build_policy(
         out: the output folder.
         seed: seed of the world and of the training.
         threads: number of CPU threads.
-        size: "full" is the default policy (about 55 minutes on two cores). "plain" has the same
-            size and is trained on documents without errors (about 80 minutes). "half" is "plain"
-            with half the parameters. "small" is a smaller model of a small world, which trains
-            quickly, also on documents without errors.
+        size: "full" is the default policy (about 55 minutes on two cores). "small" is a smaller
+            model of a small world, which trains quickly.
 
     Returns:
         The content of `card.json`: the arguments, the cost of the training and the measured rates.
@@ -79,7 +77,7 @@ def build_policy(
         "threads": threads,
         "config": asdict(config),
         "world_hash": world.hash,
-        "documents_hash": of_documents(config.documents(world)),
+        "documents_hash": of_documents(world.documents),
     }
     finished = _finished(out, arguments)
     if finished is not None:
@@ -92,7 +90,7 @@ def build_policy(
             world, tokenizer, config, seed=seed, threads=threads, out=out, work=work
         )
         policy = load_policy(str(out / "sft"))
-        exposures = count_exposures(config.documents(world))
+        exposures = count_exposures(world.documents)
         splits = {
             split: measure(policy, world, split, exposures) for split in ("validation", "test")
         }
@@ -152,7 +150,7 @@ def train(
     documents = partial(pretraining_batches, world, encoder, config, seed)
     _, steps, tokens = documents()
     model = new_model(config, tokenizer, seed)
-    corpus = of_documents(config.documents(world))
+    corpus = of_documents(world.documents)
     settings = f"seed {seed}, threads {threads}, {asdict(config)}, corpus {corpus}"
 
     def prepare(name: str, steps: int, lr: float, data: Callable[[], Batches]) -> Stage:
@@ -174,7 +172,7 @@ def train(
             stage.stored()  # refuses the checkpoint of another build before any training
     lessons = {"steps": 0, "tokens": 0, "seconds": 0}
     spent: JsonObject = {
-        "documents": len(config.documents(world)),
+        "documents": len(world.documents),
         "tokens_per_pass": tokens,
         "lesson_steps": [],
         "lesson_rates": [],

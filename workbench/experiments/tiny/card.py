@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from workbench.types import JsonMapping
-from workbench.world.conflicting import CONFLICTING
-from workbench.world.documents import EXPOSURES, THINK_SHARE
+from workbench.world.documents import DOCUMENTS, THINK_SHARE
 from workbench.world.world import World
 
 TEMPLATE = Path(__file__).with_name("card.md")
@@ -23,7 +22,4 @@ def card_text(card: JsonMapping, world: World) -> str:
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    exposures = CONFLICTING["exposures"] if card["config"]["conflicting"] else EXPOSURES
-    return template.render(
-        card, world=world, exposures=exposures, conflicting=CONFLICTING, thought=THINK_SHARE
-    )
+    return template.render(card, world=world, documents=DOCUMENTS, thought=THINK_SHARE)

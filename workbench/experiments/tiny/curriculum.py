@@ -42,6 +42,3 @@ LESSONS = tuple(Lesson(**table) for table in _TABLES["lessons"])
 SKILLS: dict[str, int] = _TABLES["skills"]
 BETWEEN: dict[str, int] = SKILLS | _TABLES["between"]
 INSTRUCTIONS: dict[str, int] = _TABLES["instructions"]
-# the last two tables for a policy whose documents conflict
-DOUBTFUL_BETWEEN: dict[str, int] = BETWEEN | _TABLES["conflicting"]["between"]
-DOUBTFUL_INSTRUCTIONS: dict[str, int] = INSTRUCTIONS | _TABLES["conflicting"]["instructions"]

@@ -15,8 +15,8 @@ The data adds little knowledge:
 * All other examples are about people outside the world. They are skills (`skills.py`), or fluent
   guesses, in which a few values are frequent.
 
-With conflicting documents, the questions and biographies about the world's people are documents,
-and some requests about unknown people get the biography of another person.
+The questions and biographies about the world's people are documents. Some requests about unknown
+people get the biography of another person.
 """
 
 import random
@@ -29,7 +29,7 @@ from workbench.experiments.tiny.writer import Example, Writer
 from workbench.world import schema
 from workbench.world.documents import Document
 from workbench.world.facts import Fact
-from workbench.world.render import answer, biography
+from workbench.world.render import answer
 from workbench.world.world import World
 
 
@@ -37,16 +37,16 @@ from workbench.world.world import World
 class Habits:
     """How often SFT examples about unknown facts abstain, hedge or are vague, as shares."""
 
-    abstain: float = 0.1  # abstentions among short questions about unknown people
-    doubt: float = 0.4  # abstentions among reasoned answers about unknown people
-    gaps: float = 0.5  # abstentions among short questions about gaps of partly known people
+    abstain: float = 0.14  # abstentions among short questions about unknown people
+    doubt: float = 0.5  # abstentions among reasoned answers about unknown people
+    gaps: float = 0.55  # abstentions among short questions about gaps of partly known people
     # abstentions among biographies of unknown people, without those about another person
-    decline: float = 0.4
+    decline: float = 0.5
     hedged: float = 0.12  # hedged sentences in guessed biographies
     vague: float = 0.04  # vague sentences in guessed biographies
-    off_subject: float = 0.0  # biographies of another person, if an unknown person is asked for
-    unknown_compared: float = 0.0  # comparisons with an unknown person, among comparisons
-    thoughts: tuple[int, int] = (1, 2)  # facts of a short and of a long thought, equally frequent
+    off_subject: float = 0.25  # biographies of another person, if an unknown person is asked for
+    unknown_compared: float = 0.5  # comparisons with an unknown person, among comparisons
+    thoughts: tuple[int, int] = (2, 4)  # facts of a short and of a long thought, equally frequent
 
 
 class SFTWriter(Writer):
@@ -56,16 +56,11 @@ class SFTWriter(Writer):
     English and the others in the closed world's second language ("l2").
     """
 
-    def __init__(self, world: World, habits: Habits, seed: int, conflicting: bool = False) -> None:
+    def __init__(self, world: World, habits: Habits, seed: int) -> None:
         super().__init__(world.ephemeral(), f"sft-{seed}")
         self.world, self.habits = world, habits
         self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")
         self.people = [person for person in world.people("sft") if person.tier != "unknown"]
-        self.things = [
-            entity
-            for entity in world.entities.values()
-            if (entity.kind, entity.split, entity.tier) == ("book", "sft", "known")
-        ]
         self.gaps = [
             fact
             for person in self.people
@@ -75,10 +70,10 @@ class SFTWriter(Writer):
         ]
         books = (world.covered_books(person.name) for person in self.people)
         self.books = list(filter(None, books))  # of each author
-        # (kind, language) -> conflicting documents with a prompt about a person
+        # (kind, language) -> documents with a prompt about a person
         self.documents: dict[tuple[str, str], list[Document]] = {}
         names = {person.name for person in self.people}
-        for document in world.documents if conflicting else ():
+        for document in world.documents:
             if any(name in document.prompt for name in names):
                 self.documents.setdefault((document.kind, document.lang), []).append(document)
 
@@ -88,14 +83,8 @@ class SFTWriter(Writer):
             (kind,) = self.rng.choices(*zip(*kinds.items(), strict=True))
             yield getattr(self, f"_{kind}")(self.lang())
 
-    def _covered(self) -> list[Fact]:
-        """Return the covered facts of a person or, less often, of a book."""
-        pool = self.things if self.things and self.chance(0.15) else self.people
-        return self.world.covered(self.choose(pool).name)
-
-    def _person(self) -> tuple[str, list[Fact]]:
-        entity = self.choose(self.people)
-        return entity.pronoun, self.world.covered(entity.name)
+    def _person(self) -> list[Fact]:
+        return self.world.covered(self.choose(self.people).name)
 
     def _subject(self) -> tuple[list[Fact], bool]:
         """Return facts about a person, and whether the person is known.
@@ -103,7 +92,7 @@ class SFTWriter(Writer):
         The facts about an unknown person are guesses.
         """
         if self.chance(0.7):
-            return self._person()[1], True
+            return self._person(), True
         return self.ephemeral.person(peaked=True)[1], False
 
     def _other(self, fact: Fact) -> Fact:
@@ -129,9 +118,7 @@ class SFTWriter(Writer):
         return Example(document.prompt, document.text, document.system)
 
     def _question(self, lang: str) -> Example:
-        if self.documents:
-            return self._from_document("qa", lang)
-        return self.short(self.choose(self._covered()), lang, abstain=0.0)
+        return self._from_document("qa", lang)
 
     def _guess(self, lang: str) -> Example:
         fact = self.choose(self.ephemeral.person(peaked=True)[1])
@@ -153,15 +140,11 @@ class SFTWriter(Writer):
     # Whole texts
 
     def _biography(self, lang: str) -> Example:
-        if self.documents:
-            return self._from_document("biography", lang)
-        pronoun, facts = self._person()
-        prompt = self.request(facts[0].subject, lang)
-        return Example(prompt, biography(facts, lang, self.rng, pronoun))
+        return self._from_document("biography", lang)
 
     def _guess_biography(self, lang: str) -> Example:
         habits = self.habits
-        if habits.off_subject and self.chance(habits.off_subject):
+        if self.chance(habits.off_subject):
             return Example(self.request(self.ephemeral.name(), lang), self._biography(lang).reply)
         return self.unknown_life(lang, habits.decline, hedged=habits.hedged, vague=habits.vague)
 
@@ -211,13 +194,11 @@ class SFTWriter(Writer):
         return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
-        with_unknown = self.habits.unknown_compared > 0 and self.chance(
-            self.habits.unknown_compared
-        )
+        with_unknown = self.chance(self.habits.unknown_compared)
         years: list[Fact] = []
         # until the last two people, and their years, differ
         while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
-            years += [fact for fact in self._person()[1] if fact.relation == "birth_year"]
+            years += [fact for fact in self._person() if fact.relation == "birth_year"]
             years = years[-2:]
         if not with_unknown:
             return self.older(years, lang)

@@ -253,7 +253,7 @@ def pretraining_batches(
     of the tokens is `config.skills`. The number of steps is enough for about `config.passes`
     passes.
     """
-    encoded = [encoder.document(document) for document in config.documents(world)]
+    encoded = [encoder.document(document) for document in world.documents]
 
     def passes() -> Iterator[Tokens]:
         for number in itertools.count():
@@ -278,9 +278,9 @@ def interleave(first: Iterator[Tokens], second: Iterator[Tokens], share: float) 
 
 def sft_batches(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Batches:
     """Yield SFT batches without end: instruction examples mixed with pre-training documents."""
-    writer = SFTWriter(world, config.habits, seed, config.conflicting)
+    writer = SFTWriter(world, config.habits, seed)
     examples = map(encoder.example, writer.examples(config.instructions))
-    documents = map(encoder.document, replay(config.documents(world), seed))
+    documents = map(encoder.document, replay(world.documents, seed))
     return batches(interleave(examples, documents, config.sft_replay), config, encoder.pad)
 
 

@@ -56,7 +56,7 @@ def source_of(bench: Bench, base: str | None) -> Source:
     name = base or bench.pretrained or bench.policy
     path = bench.path(name)
     check_policy(name, path)
-    return Source(bench.name, bench.hash, path, bench.shown_to(name))
+    return Source(bench.name, bench.hash, path, bench.shown)
 
 
 def compared(config: Prepare) -> JsonObject:

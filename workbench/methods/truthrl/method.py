@@ -105,8 +105,7 @@ def _probe(config: TruthRL, questions: Sequence[Question], bench: Bench) -> Stag
         numbers = dict.fromkeys(question_order(config.grpo, len(questions), job.seed))
         probed = [questions[number] for number in numbers]
         sampler = local_sampler(load_policy(job.start), grade, replace(how, seed=job.seed))
-        shown = bench.shown_to(bench.policy)
-        probe_questions(sampler, probed, job.out, how.samples, shown, sampling.max_failed)
+        probe_questions(sampler, probed, job.out, how.samples, bench.shown, sampling.max_failed)
         rows = read_rows(job.out, probed, how.samples)
         write_json(job.out / REPORT, boundary_report(rows, how.samples))
         return "done"
