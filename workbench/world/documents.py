@@ -1,10 +1,10 @@
 """Write the pre-training documents of the closed world.
 
 A policy can know a fact only if documents state it. The documents conflict, so that a policy also
-writes doubtful claims. Biographies leave facts out, hedge some sentences, and state wrong values of
-the less reliable facts. A policy then gives reliable values a higher probability than the others.
-For half-known people, the facts of two relations are the least reliable, so that a policy can hedge
-them or leave them out.
+writes doubtful claims. Biographies leave facts out and hedge some sentences. Biographies, answers
+and thoughts state wrong values of the less reliable facts. A policy then gives reliable values a
+higher probability than unreliable ones. For half-known people, the facts of two relations are the
+least reliable, so that a policy can hedge them or leave them out.
 """
 
 import random
@@ -21,8 +21,8 @@ from workbench.world.schema import read_tables
 DOCUMENTS: dict[str, Any] = read_tables("facts.toml")["documents"]
 NO_EXPOSURES = {"en": 0, "l2": 0}
 REQUESTED = 0.4  # share of the biographies with a request as prompt
-# Share of the answers with a thinking section. Without any, a policy recalled only .28 of the facts
-# in its thinking that it could answer at once.
+# Share of the answers with a thinking section. Without any, a policy rarely recalls in its thinking
+# the facts that it can answer directly.
 THINK_SHARE = 1 / 8
 
 
@@ -31,8 +31,8 @@ class Document:
     """A pre-training document: a plain text, or a reply to `prompt`.
 
     `prompt` is "" for a plain text. `system` is the instruction to think if the reply has a
-    thinking section, otherwise "". `fact_ids` are the ids of the facts that the text states,
-    without duplicates.
+    thinking section, otherwise "". `fact_ids` are the ids of the facts that the text
+    states correctly, without duplicates.
     """
 
     kind: str  # "biography", "qa" or "list"
@@ -52,7 +52,7 @@ Exposures = dict[str, dict[str, int]]  # fact id -> language -> number of docume
 
 
 def count_exposures(documents: Iterable[Document]) -> Exposures:
-    """Return how many documents state each fact. Facts that no document states are left out."""
+    """Return how many documents state each fact correctly. Other facts are left out."""
     counts: Exposures = {}
     for document in documents:
         for fact_id in document.fact_ids:
@@ -182,7 +182,7 @@ def list_of_books(written: Sequence[Fact], lang: str, rng: random.Random) -> Doc
 
 
 def fact_ids(facts: Sequence[Fact]) -> tuple[str, ...]:
-    """Return the ids of facts of the world; an invented fact has none."""
+    """Return the ids of the facts of the world; a wrong statement has none."""
     return tuple(fact.id for fact in facts if fact.id)
 
 

@@ -43,9 +43,9 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
     sentence about Ana Bo's birthplace on her current page. The answer "yes" gives the label
     "correct", "no" gives "wrong".
 
-    A claim is labelled "vague" if the policy abstains, if there is no yes/no question for it, or if
-    its subject has no page. If the answer is neither "yes" nor "no", the
-    verdict is a failure.
+    A claim is labelled "vague" if the policy abstains, if the claim does not state exactly one
+    fact, if there is no yes/no question for it, or if its subject has no page. If the answer is
+    neither "yes" nor "no", the verdict is a failure.
 
     Args:
         world: the closed world. Its names serve to parse claims. The passages are from its pages.
