@@ -11,7 +11,8 @@ import tests.helpers.grpo_run as run
 from tests.helpers import run_python
 from tests.helpers.credit import all_scored, by_token, largest_difference
 from tests.helpers.errors import raises_error
-from workbench.credit.advantages import ESTIMATORS, batch_advantages
+from workbench.credit.advantages import ESTIMATORS
+from workbench.credit.advantages import advantages as advantages_of
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
 from workbench.training.unsloth_hooks import left_aligned, right_aligned
@@ -39,7 +40,7 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
         ):
             response = trainer.responses[place]
             group = trainer.recorder.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
-            (expected,) = batch_advantages([group], "m", ESTIMATORS["rtg"])
+            expected = advantages_of(group, "m", ESTIMATORS["rtg"])
             assert tuple(ids[: len(response.token_ids)]) == response.token_ids
             assert advantages[: len(response.token_ids)] == pytest.approx(
                 expected[place % 4], abs=1e-6
@@ -284,7 +285,7 @@ def test_inputs_of_the_loss_are_recorded(policy: str, tmp_path: Path) -> None:
     rows = list(iter_feedback(tmp_path))
     groups = [rows[at : at + 4] for at in range(0, 32, 4)]
     expected = [
-        values for group in batch_advantages(groups, "m", ESTIMATORS["rtg"]) for values in group
+        values for group in groups for values in advantages_of(group, "m", ESTIMATORS["rtg"])
     ]
     for row, values in zip(rows, expected, strict=True):
         response = row.response

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import examples
 from tests.helpers.errors import raises_error
 from tests.helpers.score_helpers import write
 from workbench.metrics import compare_files, summarise
 from workbench.metrics.bootstrap import FEWEST
-from workbench.metrics.claims import claim_terms, f1_at, factual_sentences, median_claims, penalty
+from workbench.metrics.claims import claim_terms, factual_sentences, median_claims, penalty
 from workbench.metrics.outcomes import rates
 from workbench.metrics.report import Settings, compare
 from workbench.metrics.rows import Row, reduce_row
@@ -407,9 +406,3 @@ def test_shares_are_between_0_and_1(responses: list[list[str]]) -> None:
             assert all(-1e-9 <= share <= 1 + 1e-9 for share in (cell["value"], *bounds))
     if found["factscore"]["value"] is not None:
         assert found["factscore_penalised"]["value"] <= found["factscore"]["value"] + 1e-12
-
-
-@pytest.mark.parametrize(("k", "supported", "n"), examples("impossible_counts"))
-def test_f1_of_impossible_counts_is_refused(k: int, supported: int, n: int) -> None:
-    with raises_error(r"K must be at least 1|must be at most the number of claims"):
-        f1_at(k, supported, n)

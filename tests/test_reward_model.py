@@ -134,7 +134,7 @@ def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     assert rows[-1]["loss"] < 0.5 * rows[0]["loss"]
     assert rows[-1]["accuracy"] == 1.0
     loaded = load_reward_model(tmp_path / "model")
-    scores = loaded.score(ROWS, batch=3)
+    scores = loaded.score(ROWS)
     loaded.model.unmerge_adapter()  # as in training
     assert [value for values in loaded.score(ROWS) for value in values] == pytest.approx(
         [v for vs in scores for v in vs], abs=1e-4

@@ -131,11 +131,11 @@ def test_the_reference_is_the_mean_of_its_segments() -> None:
         scored("a", None, 9.0),
     ]
     others = [scored("b", 0.0, 0.0), scored("c", None, 1.0), scored("d", 0.5, 2.0)]
-    values = reference_values([*given, *others], "forag")
+    values = reference_values([*given, *others])
     # b has no claims: the overall mean
     assert values["a"] == 0.75 and values["b"] == pytest.approx(2.75 / 5) and values["d"] == 0.25
     # no baseline without any segments
-    silent = reference_values([scored("b", 0.0, 0.0)], "forag")["b"]
+    silent = reference_values([scored("b", 0.0, 0.0)])["b"]
     assert isinstance(silent, Failure) and silent.kind == "no_verdict"
     batch = [(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"]
     known, failed, unknown = (checked.verdicts[0] for checked in baseline(values)(batch))

@@ -218,9 +218,14 @@ def test_colocated_training_uses_one_process_without_unsloth() -> None:
         check_split(config, 2)
 
 
-def test_a_served_judge_is_on_loopback_and_samples_as_requested() -> None:
-    on_gpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=None, on_gpu=True)
-    on_cpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=4096, on_gpu=False)
+def test_a_served_judge_is_on_loopback_and_samples_as_requested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arguments = partial(serve.arguments, "m/x", port=8001, name="x", memory=0.4)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    on_gpu = arguments(length=None)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    on_cpu = arguments(length=4096)
     for output in (on_gpu, on_cpu):
         pairs = dict(itertools.pairwise(output))
         wanted = "--host 127.0.0.1 --port 8001 --served-model-name x --generation-config vllm"

@@ -263,24 +263,7 @@ def advantages(
         estimator: a value of `ESTIMATORS`, by default `group` (GRPO). Estimators that normalise
             over the batch use only this group.
     """
-    return batch_advantages([feedbacks], method, estimator)[0]
-
-
-def batch_advantages(
-    groups: Sequence[Sequence[Feedback]], method: str, estimator: Estimator
-) -> list[Advantages]:
-    """Return the token advantages of a batch of groups; a group has the responses to one prompt.
-
-    The result has one list per group, with one tuple per response and one number per token.
-
-    Args:
-        groups: the responses of each group with their rewards.
-        method: name of the reward to use, such as "rlfh": a key of `Feedback.rewards`.
-        estimator: a value of `ESTIMATORS`, such as `group` (GRPO).
-    """
-    return estimator(
-        [[rewarded(feedback, method) for feedback in feedbacks] for feedbacks in groups]
-    )
+    return estimator([[rewarded(feedback, method) for feedback in feedbacks]])[0]
 
 
 def rewarded(feedback: Feedback, method: str) -> Rewarded:

@@ -49,11 +49,7 @@ class Majority(NamedTuple):
 
 @dataclass(frozen=True)
 class Probed:
-    """A question with its sampled answers, in the order in which they were sampled.
-
-    `exposures` is the number of training documents that state the rarest fact that the answer
-    needs.
-    """
+    """A question with its sampled answers, in the order in which they were sampled."""
 
     question_id: str
     samples: tuple[Sample, ...]

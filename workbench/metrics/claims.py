@@ -37,7 +37,7 @@ from collections.abc import Iterable
 from statistics import median_high
 
 from workbench.metrics.rows import Row
-from workbench.types import SUPPORTED, WorkbenchError
+from workbench.types import SUPPORTED
 
 Term = tuple[float, float]  # what one response adds to a metric's numerator and denominator
 
@@ -64,16 +64,7 @@ def penalty(n: int) -> float:
 
 
 def recall_at(k: int, supported: int) -> float:
-    """Return recall@K = min(S/K, 1) of a response with S = `supported` supported claims.
-
-    Raises:
-        WorkbenchError: K is less than 1, or S is negative.
-    """
-    if k < 1 or supported < 0:
-        raise WorkbenchError(
-            f"K must be at least 1 (got {k}) and the number of supported claims at least 0"
-            f" (got {supported})"
-        )
+    """Return recall@K = min(S/K, 1) of a response with S = `supported` supported claims."""
     return min(supported / k, 1.0)
 
 
@@ -81,19 +72,10 @@ def f1_at(k: int, supported: int, n: int) -> float:
     """Return F1@K of a response with n claims, of which S = `supported` are supported.
 
     This is the harmonic mean of the precision S/n and recall@K = min(S/K, 1), or 0 if S is 0.
-
-    Raises:
-        WorkbenchError: K is less than 1, S is negative, or S is greater than n.
     """
-    recall = recall_at(k, supported)
-    if supported > n:
-        raise WorkbenchError(
-            f"the number of supported claims must be at most the number of claims"
-            f" (got {supported} of {n})"
-        )
     if not supported:
         return 0.0
-    precision = supported / n
+    precision, recall = supported / n, recall_at(k, supported)
     return 2 * precision * recall / (precision + recall)
 
 

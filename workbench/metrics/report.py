@@ -152,20 +152,18 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
     }
 
 
-def claim_table(
-    rows: Sequence[Row], *, k: int = K, seed: int = 0, resamples: int = RESAMPLES
-) -> JsonObject:
+def claim_table(rows: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES) -> JsonObject:
     """Return the claim metrics that evaluations report: `{metric: {value, low, high, n}}`.
 
-    The metrics are "recall@K" and "f1@K" with K = `k`, such as "recall@32", and those in
+    The metrics are "recall@32", "f1@32" and those in
     `IN_EVALUATIONS`, such as "factscore" and "claims". `low` and `high` are the 95 % bootstrap
     interval over n questions. The dict is empty if claims were not extracted from any response.
     """
     if not any(row.extracted for row in rows):
         return {}
-    settings = Settings(k, seed=seed, resamples=resamples)
+    settings = Settings(seed=seed, resamples=resamples)
     cells = intervals(_sums(rows, settings), resamples, seed)
-    return {name: cells[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
+    return {name: cells[name] for name in (*IN_EVALUATIONS, f"recall@{K}", f"f1@{K}")}
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> JsonObject:

@@ -123,15 +123,7 @@ def _start(function: Callable[..., None], job: JsonMapping, port: int, name: str
     return server
 
 
-def arguments(
-    model: str,
-    *,
-    port: int,
-    name: str,
-    memory: float,
-    length: int | None,
-    on_gpu: bool | None = None,
-) -> list[str]:
+def arguments(model: str, *, port: int, name: str, memory: float, length: int | None) -> list[str]:
     """Return the command-line arguments of vLLM's server.
 
     Args:
@@ -140,13 +132,11 @@ def arguments(
         memory: share of the GPU's memory that vLLM takes.
         length: largest number of tokens of prompt and reply together. None: as many as vLLM's
             memory and the model allow.
-        on_gpu: whether the server uses a GPU. None: if there is one.
     """
     import torch
 
-    on_gpu = torch.cuda.is_available() if on_gpu is None else on_gpu
     memory_options = f"--gpu-memory-utilization {memory:g}"
-    if not on_gpu:  # as `vllm.load` does
+    if not torch.cuda.is_available():  # as `vllm.load` does
         memory_options = f"--dtype float32 --enforce-eager --kv-cache-memory-bytes {vllm.CPU_CACHE}"
     # "vllm": not the sampling defaults of the model, because each request has its own settings
     options = (

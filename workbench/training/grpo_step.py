@@ -330,10 +330,7 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
         return loss
 
     def log_update(self, state: "TrainerState", logs: JsonMapping) -> None:
-        """Keep the logs of an optimizer step; at the end of a training step, record their means.
-
-        A training step has `iterations` optimizer steps.
-        """
+        """Keep the logs of an optimizer step; at the end of a training step, record their means."""
         self.update_logs.append(logs)
         if self.step_ends(state):
             step = state.global_step // self.config.iterations
@@ -342,8 +339,5 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
                 of_step.clear()
 
     def step_ends(self, state: "TrainerState") -> bool:
-        """Return whether the latest optimizer step was the last one of its training step.
-
-        A training step has `iterations` optimizer steps.
-        """
+        """Return whether the latest optimizer step was the last one of its training step."""
         return bool(state.global_step % self.config.iterations == 0)

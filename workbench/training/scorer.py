@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 MODEL = "model"  # subfolder of a training for its reward model, which is not a policy
+BATCH = 32  # rows of a forward pass
 # tokens of a forward pass over short rows; with fewer tokens the fixed cost of a pass dominates
 TOKENS = 4096
 HEAD, CARD = "head.safetensors", "reward_model.json"  # files in the model's folder
@@ -153,20 +154,16 @@ class Scorer:
             ]
         )
 
-    def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
+    def score(self, rows: Sequence[Judged]) -> list[tuple[float, ...]]:
         """Return the predicted factuality, between 0 and 1, of each segment of each row.
 
         The result is () for a row of more than `longest` tokens.
-
-        Args:
-            batch: number of rows in a forward pass. If the rows are short, a pass has more rows, as
-                many as fit into 4,096 tokens in total.
         """
         import torch
 
         encoded = [self.encode(row) for row in rows]
         scores: list[tuple[float, ...]] = [() for _ in rows]
-        for numbers in passes([len(row.ids) for row in encoded], self.longest, batch):
+        for numbers in passes([len(row.ids) for row in encoded], self.longest, BATCH):
             with torch.no_grad():
                 logits_S = self.logits([encoded[number] for number in numbers])
             values = iter(logits_S.sigmoid().tolist())

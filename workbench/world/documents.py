@@ -60,17 +60,11 @@ def count_exposures(documents: Iterable[Document]) -> Exposures:
     return counts
 
 
-def write_documents(base: KnowledgeBase) -> list[Document]:
-    """Return the documents of a world in random order.
-
-    `fact_ids` of a document are the facts that it states correctly. Only facts about people may be
-    stated wrongly. The table `documents` in facts.toml has the numbers and shares.
-    """
-    return DocumentWriter(base).documents()
-
-
 class DocumentWriter:
     """Writer of the documents of one world.
+
+    Only facts about people may be stated wrongly. The table `documents` in facts.toml has the
+    numbers and shares.
 
     A wrong value is drawn with the same probability from all values of the relation. Otherwise, a
     frequent wrong value would reveal a wrong statement about any person.
@@ -103,6 +97,7 @@ class DocumentWriter:
         return float(self.rng.choice(DOCUMENTS["reliability"][key]))
 
     def documents(self) -> list[Document]:
+        """Return the documents in random order."""
         documents: list[Document] = []
         for entity in self.base.entities.values():
             if self.base.covered(entity.name):

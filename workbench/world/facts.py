@@ -25,9 +25,7 @@ FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]  # kind of a value -> 
 class WorldConfig:
     """The settings that determine a world.
 
-    `scale` multiplies the number of entities of each kind; tests use less than 1. `authors` is the
-    share of people who have written books, `stale` the share of people whose page also exists in an
-    outdated edition.
+    `scale` multiplies the number of entities of each kind; tests use less than 1.
     """
 
     seed: int = 0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from workbench.types import Question
-from workbench.world.documents import Document, Exposures, count_exposures, write_documents
+from workbench.world.documents import Document, DocumentWriter, Exposures, count_exposures
 from workbench.world.ephemeral import Ephemeral
 from workbench.world.facts import KnowledgeBase, WorldConfig
 from workbench.world.fingerprint import cached_fingerprint, of_world
@@ -53,7 +53,7 @@ class World(KnowledgeBase):
     @cached_property
     def documents(self) -> list[Document]:
         """The pre-training documents, which leave out facts and contradict each other."""
-        return write_documents(self)
+        return DocumentWriter(self).documents()
 
     def ephemeral(self, held_out: bool = False) -> Ephemeral:
         """Return a generator of invented people who are not in this world.

@@ -88,7 +88,7 @@ class Run:
                 verify={**checks.verify, "factuality": factuality(scorer, config.evaluation)},
             )
         if compared:
-            values = reference_values(iter_feedback(job.stages["reference"] / SAMPLES), "forag")
+            values = reference_values(iter_feedback(job.stages["reference"] / SAMPLES))
             checks = replace(checks, verify={**checks.verify, "baseline": baseline(values)})
             config, names = replace(config, baseline=True), [*names, "baseline"]
         return assemble(checks, names, {"forag": reward(config)}, ANSWER_SECTIONS)

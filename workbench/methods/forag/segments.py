@@ -169,7 +169,7 @@ def unlabelled(response: Response, found: Segments) -> Judged:
     return Judged(response.question, response.text, placed, ids)
 
 
-def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:
+def reference_values(feedbacks: Iterable[Feedback]) -> dict[str, float | Failure]:
     """Return question id -> mean factuality of the segments in the reference model's answers.
 
     * If the answers to a question have no segments, the question gets the mean over all segments of
@@ -180,12 +180,11 @@ def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, fl
     Args:
         feedbacks: the reference model's answers with their rewards. A reward is the sum of the
             factuality of an answer's segments.
-        method: name of the reward in `Feedback.rewards`, such as "forag".
     """
     sums: dict[str, tuple[float, float]] = {}  # by question: total value and number of segments
     failed: dict[str, float | Failure] = {}
     for feedback in feedbacks:
-        question, reward = feedback.response.question.id, feedback.rewards[method]
+        question, reward = feedback.response.question.id, feedback.rewards["forag"]
         if reward.value is None:
             failed[question] = reward.error or Failure(
                 "reward", "no_verdict", "the reference model's answer has no reward"

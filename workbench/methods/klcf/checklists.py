@@ -140,7 +140,6 @@ def truth_rows(
     true, false = ([row for row in labelled if row.label == label] for label in LABELS)
     copies = max(1, min(most_copies, len(true) // (RATIO * len(false)))) if false else 0
     rng = random.Random(f"truth-{seed}")
-    # refuted claims are usually rarer, so they are repeated and supported claims are subsampled
     refuted = rng.sample(false, min(len(false), len(true) // RATIO)) * copies
     rows = [*rng.sample(true, RATIO * len(refuted)), *refuted]
     counts = {"support": len(true), "refute": len(false), "copies": copies}

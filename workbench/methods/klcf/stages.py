@@ -139,12 +139,6 @@ def train_truth(run: KLCFRun, job: Job) -> Status:
 
     Metrics of P(true) on held-out questions are written to `held_out.json`. For comparison, the
     file also has metrics of the untuned base model.
-
-    Args:
-        job: folders of this stage and of earlier stages, and the seed.
-
-    Returns:
-        "done", or "interrupted" if the user stopped the training.
     """
     config, base, claims = run.config, run.source.base, run.prepared(job).truth
     if not claims:
@@ -175,12 +169,6 @@ def train_general(run: KLCFRun, job: Job) -> Status:
     """Train the reward model for general quality, and measure it on held-out questions.
 
     The model learns to distinguish the base model's answers from corrupted copies of them.
-
-    Args:
-        job: folders of this stage and of earlier stages, and the seed.
-
-    Returns:
-        "done", or "interrupted" if the user stopped the training.
     """
     config, base = run.config, run.source.base
     allowed = {question.id for question in run.allowed}
