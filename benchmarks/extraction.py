@@ -1,7 +1,6 @@
 """Measure recall and precision of claim extraction on biographies of the tiny policy.
 
     python benchmarks/extraction.py --results benchmarks/results/extraction.json
-    python benchmarks/extraction.py --human FOLDER --results benchmarks/results/extraction.json
 
 The 500 responses are one greedy and one sampled biography for each of 250 validation and test
 people. The world's parser reads their facts (subject, relation, object) exactly. A fact is found if
@@ -11,10 +10,6 @@ that are right and state one fact. Claims of sentences that the parser cannot re
 separately (`unreadable`). 95 % intervals: bootstrap over people.
 
 Extractors: `world` is exact, `rules` needs no model, `sentences` uses each sentence as a claim.
-
-`--human` also compares with human claims for biographies of real models. FOLDER has FActScore's
-labelled data (*.jsonl with "human-atomic-facts"). Matching is one-to-one and greedy, by word F1.
-The rules were written on this data, so it is a development set.
 """
 
 import argparse
@@ -23,7 +18,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -32,13 +27,13 @@ from workbench.methods.bench import bench
 from workbench.policies.generate import generate
 from workbench.runs.folder import policy_hash, versions
 from workbench.text import sentences
-from workbench.types import Claim, Claims, Extract, Question, Response
+from workbench.types import Claim, Claims, Response
+from workbench.util.jsonl import write_json
 from workbench.world import load_world
 from workbench.world.parser import Parse, Parser
 
 PEOPLE = 250
 LONG = 112  # maximum new tokens of a biography
-THRESHOLDS = (0.6, 0.75, 0.85)
 
 
 def biographies(seed: int, cache: Path) -> list[Response]:
@@ -135,69 +130,12 @@ def rates(rows: Sequence[tuple[str, Counter[str]]], seed: int, resamples: int = 
     return output
 
 
-def words(text: str, topic: str) -> Counter[str]:
-    named = re.sub(r"\b(He|She|They)\b", lambda _: topic, text)
-    return Counter(
-        word for word in re.findall(r"\w+", named.casefold()) if word not in ("the", "a", "an")
-    )
-
-
-def matched(ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], threshold: float) -> int:
-    """Return the number of pairs in a greedy one-to-one matching by F1."""
-    pairs = [
-        (2 * sum((a & b).values()) / max(1, sum(a.values()) + sum(b.values())), i, j)
-        for i, a in enumerate(ours)
-        for j, b in enumerate(theirs)
-    ]
-    used: set[tuple[str, int]] = set()
-    for score, i, j in sorted(pairs, reverse=True):
-        if score >= threshold and ("ours", i) not in used and ("theirs", j) not in used:
-            used |= {("ours", i), ("theirs", j)}
-    return len(used) // 2
-
-
-def labelled(folder: Path) -> Iterator[tuple[Response, list[list[str]]]]:
-    """Yield biographies with the human claims of each sentence."""
-    for file in sorted(folder.glob("*.jsonl")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if row["annotations"]:
-                theirs = [
-                    [fact["text"] for fact in one.get("human-atomic-facts") or ()]
-                    for one in row["annotations"]
-                ]
-                question = Question(row["topic"], row["input"], title=row["topic"])
-                yield Response(f"{file.stem}-{row['topic']}", question, row["output"]), theirs
-
-
-def human(folder: Path, extractor: Extract) -> dict:
-    """Return precision and recall against human claims, over whole responses, at each threshold."""
-    rows = list(labelled(folder))
-    found = extractor([response for response, _ in rows])
-    output: dict = {"responses": len(rows)}
-    for threshold in THRESHOLDS:
-        total: Counter[str] = Counter()
-        for (response, theirs), claims in zip(rows, found, strict=True):
-            topic = re.sub(r" \(.*", "", response.question.title)
-            ours = [words(claim.text, topic) for claim in claims.claims]
-            gold = [words(text, topic) for one in theirs for text in one]
-            total += Counter(both=matched(ours, gold, threshold), ours=len(ours), theirs=len(gold))
-        output[f"F1 ≥ {threshold}"] = {
-            "precision": total["both"] / total["ours"],
-            "recall": total["both"] / total["theirs"],
-            "claims": total["ours"],
-            "human_claims": total["theirs"],
-        }
-    return output
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=Path("runs/extraction"))
-    parser.add_argument("--human", type=Path)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
 
@@ -227,12 +165,9 @@ def main() -> None:
             for response, one in zip(responses, found, strict=True)
         ]
         results["extractors"][name] = {**rates(rows, given.seed), "seconds": round(seconds, 2)}
-        if given.human and name != "world":
-            results["extractors"][name]["human"] = human(given.human, extractor)
         print(name, json.dumps(results["extractors"][name]))
     if given.results:
-        given.results.parent.mkdir(parents=True, exist_ok=True)
-        given.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+        write_json(given.results, results)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ Requests are counted.
     with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:
         judge = endpoint(server.url, "scripted", backoff=0.01)
 
-`python -m benchmarks.scripted_judge --delay 0.05` runs it as a process and prints its address. GET
-/count returns its counts.
+GET /count returns its counts.
 """
 
 from __future__ import annotations
@@ -293,18 +292,3 @@ def _json(value: Any, status: int = 200) -> web.Response:
     from aiohttp import web
 
     return web.json_response(value, status=status)
-
-
-def main() -> None:
-    import argparse
-
-    parser = argparse.ArgumentParser(
-        description="Run a judge on 127.0.0.1 that replies by checksums."
-    )
-    for name, kind in (("port", int), ("delay", float), ("faults", float), ("seed", int)):
-        parser.add_argument(f"--{name}", type=kind, default=0)
-    JudgeServer(**vars(parser.parse_args())).serve()
-
-
-if __name__ == "__main__":
-    main()

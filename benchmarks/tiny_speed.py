@@ -1,9 +1,6 @@
 """Measure the speed of the tiny bench, part by part, compared with a plain implementation.
 
-    python benchmarks/tiny_speed.py --parts generation prompts grading step start --results
-    benchmarks/results/tiny_speed.json
-    python benchmarks/tiny_speed.py --parts demo --than FOLDER --results
-    benchmarks/results/tiny_speed.json
+    python benchmarks/tiny_speed.py --results benchmarks/results/tiny_speed.json
 
 The implementations take turns, so that other load affects both: trust the ratios. Parts that are
 not measured keep their results.
@@ -16,7 +13,6 @@ not measured keep their results.
   recorded, as in plain TRL.
 - `start`: seconds from a new process to the tiny bench, without and with the world's fingerprint in
   the cache.
-- `demo`: `workbench demo` of this checkout, compared with another checkout.
 """
 
 import argparse
@@ -296,36 +292,12 @@ def _process(command: Sequence[str], cache: str) -> float:
     return time.perf_counter() - begun
 
 
-def demo(rounds: int, than: Path | None = None) -> dict[str, Any]:
-    """Return the seconds of `workbench demo` here and, if given, in the checkout `than`."""
-    folders = {"here": ROOT} | ({} if than is None else {"than": than.resolve()})
-    found = in_turns(
-        {name: functools.partial(_demo, folder) for name, folder in folders.items()}, rounds, warm=0
-    )
-    return compared(found, digits=1) if than else {"here": median(found["here"])}
-
-
-def _demo(checkout: Path) -> float:
-    begun = time.perf_counter()
-    with tempfile.TemporaryDirectory() as out:
-        subprocess.run(
-            [sys.executable, "-m", "workbench.cli", "demo", "--out", out],
-            cwd=checkout,
-            check=True,
-            env={**os.environ, "PYTHONPATH": str(checkout)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    return time.perf_counter() - begun
-
-
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "generation": generation,
     "prompts": prompts,
     "grading": grading,
     "step": step,
     "start": start,
-    "demo": demo,
 }
 
 
@@ -333,20 +305,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--parts",
-        nargs="+",
-        choices=PARTS,
-        default=["generation", "prompts", "grading", "step", "start"],
-    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--than", type=Path, help="another checkout of this repository, for the demo"
-    )
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    parts = {**PARTS, "demo": functools.partial(demo, than=given.than)}
     about = {
         "date": date.today().isoformat(),
         "cores": os.cpu_count(),
@@ -358,7 +321,7 @@ def main() -> None:
     )
     with use_threads(given.threads):
         for name in given.parts:
-            results[name] = {**about, "versions": versions(), **parts[name](given.rounds)}
+            results[name] = {**about, "versions": versions(), **PARTS[name](given.rounds)}
             print(json.dumps({name: results[name]}, indent=1), flush=True)
             if given.results:
                 given.results.write_text(json.dumps(results, indent=1) + "\n")

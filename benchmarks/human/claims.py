@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.extraction import by_sentence, words
+from benchmarks.extraction import by_sentence
 from benchmarks.human import stats
 from benchmarks.human.verdicts import json_lines
 from workbench.claims import rules
@@ -31,6 +31,13 @@ class Biography:
     response: Response
     facts: tuple[tuple[str, str], ...]  # human: text and label S, NS or IR
     declined: bool  # no annotation: the model did not answer
+
+
+def words(text: str, topic: str) -> Counter[str]:
+    named = re.sub(r"\b(He|She|They)\b", lambda _: topic, text)
+    return Counter(
+        word for word in re.findall(r"\w+", named.casefold()) if word not in ("the", "a", "an")
+    )
 
 
 def read(folder: Path) -> list[Biography]:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.extraction import words
 from benchmarks.human import claims, stats
+from benchmarks.human.claims import words
 from workbench.claims import rules
 from workbench.types import Question, Response
 
