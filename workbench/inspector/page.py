@@ -169,12 +169,11 @@ def first_shown(
         return open_example(), WorkbenchError(reason)
 
 
-def launch(config: Settings, browser: bool = True, block: bool = True) -> "Blocks":
-    """Serve the page on this machine and print its address.
+def launch(config: Settings, browser: bool = True) -> None:
+    """Serve the page on this machine until the user interrupts the program. Print its address.
 
     Args:
         browser: whether to open the page in a browser.
-        block: whether to wait until the user interrupts the program.
 
     Raises:
         WorkbenchError: the port is taken.
@@ -207,9 +206,7 @@ def launch(config: Settings, browser: bool = True, block: bool = True) -> "Block
     print(f"reward inspector: {address}", flush=True)
     if browser:
         webbrowser.open(address)
-    if block:
-        page.block_thread()
-    return page
+    page.block_thread()
 
 
 def compare_runs(runs: Runs, request: "requests.Request") -> "responses.Response":

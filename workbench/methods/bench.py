@@ -452,7 +452,7 @@ def _hub(name: str, source: str | Path | None) -> Bench:
         questions=questions,
         max_new_tokens=SCALES[name].longest,
         hash=questions_hash(loaded),
-        judge=lambda: rule_checks(require_box=None),
+        judge=rule_checks,
         checkpoints=SCALES[name].checkpoints,
     )
 

@@ -40,7 +40,7 @@ TRAINERS = frozenset("completion_ids trainer_state log_extra log_metric environm
 # Judges by name. "world" is a bench, which also sets the defaults of methods.
 JUDGES: dict[str, Callable[[], Bench | Checks]] = {
     "world": lambda: bench_of("tiny"),
-    "rules": lambda: rule_checks(require_box=None),
+    "rules": rule_checks,
     "local": local_checks,
 }
 

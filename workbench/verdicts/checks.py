@@ -77,16 +77,13 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
     )
 
 
-def rule_checks(require_box: bool | None = False) -> Checks:
+def rule_checks() -> Checks:
     r"""Return checks that need no model: rules extract the claims and check the final answer.
 
-    The only check is "outcome", so the claims get no labels.
-
-    Args:
-        require_box: if True, accept an answer only in `\boxed{}`. None means True for questions
-            whose system prompt mentions `\boxed`, and False for all others.
+    The only check is "outcome", so the claims get no labels. If the system prompt of a question
+    mentions `\boxed`, only an answer in `\boxed{}` counts.
     """
-    return Checks(given_or(rules()), {"outcome": outcome(require_box)})
+    return Checks(given_or(rules()), {"outcome": outcome(None)})
 
 
 def real_checks() -> Checks:
