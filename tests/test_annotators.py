@@ -220,13 +220,13 @@ def test_the_policy_reads_whether_a_page_supports_a_claim() -> None:
     for name, other in zip(PEOPLE[:20], PEOPLE[20:40], strict=True):
         for relation in map(RELATIONS.__getitem__, PERSON_RELATIONS):
             true = WORLD.by[name][relation.name].object
-            for value in {true, WORLD.by[other][relation.name].object}:
+            for value in dict.fromkeys([true, WORLD.by[other][relation.name].object]):
                 claims.append(relation.states["en"][0].format(s=name, o=value))
                 wanted.append("correct" if value == true else "wrong")
     [checked] = verify([row(*claims)])
     labels = [verdict.label for verdict in checked.verdicts]
     right = [label == one for label, one in zip(labels, wanted, strict=True)]
-    assert len(right) > 200 and sum(right) > 0.8 * len(right)
+    assert len(right) > 200 and sum(right) > 0.9 * len(right)
     assert labels.count(None) < 0.02 * len(labels)
 
 

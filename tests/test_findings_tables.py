@@ -18,8 +18,8 @@ def page(*names: str) -> str:
 
 
 def test_a_table_without_results_is_a_placeholder(tmp_path: Path) -> None:
-    text = readme.rendered(page("rlfh_findings", "rlfh_variants_arms", "nobody"), tmp_path)
-    assert text.count("*Not run yet.*") == 2 and "<!-- nobody -->\nold\n" in text
+    text = readme.rendered(page("rlfh_findings", "rlfh_variants_arms", "unknown"), tmp_path)
+    assert text.count("*Not run yet.*") == 2 and "<!-- unknown -->\nold\n" in text
     assert readme.rendered(text, tmp_path) == text
 
 

@@ -125,7 +125,7 @@ def test_the_losses_by_hand() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("level", "loss"), [("sequence", "log"), ("token", "mse")])
 def test_a_reward_model_learns_its_rows_and_loads_unchanged(
-    policy: str, level: Any, loss: Any, tmp_path: Path
+    policy: str, level: Any, loss: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = scaled(CONFIG, level=level, loss=loss, micro_batch=4)
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
@@ -135,6 +135,12 @@ def test_a_reward_model_learns_its_rows_and_loads_unchanged(
     assert rows[-1]["accuracy"] == 1.0
     loaded = load_reward_model(tmp_path / "model")
     scores = loaded.score(ROWS)
+    with monkeypatch.context() as small:  # passes of one row each
+        one_row = lambda lengths, *_: [[row] for row in range(len(lengths))]  # noqa: E731
+        small.setattr("workbench.training.scorer.passes", one_row)
+        alone = loaded.score(ROWS)
+    for found, other in zip(scores, alone, strict=True):
+        assert found == pytest.approx(other, abs=1e-4)
     loaded.model.unmerge_adapter()  # as in training
     assert [value for values in loaded.score(ROWS) for value in values] == pytest.approx(
         [v for vs in scores for v in vs], abs=1e-4

@@ -66,8 +66,8 @@ def evaluate(
     data states the answer) and by kind of question.
 
     Args:
-        policy: checkpoint folder, run folder, hub name, or "sft" or "base" for the
-            shipped policies.
+        policy: checkpoint folder, run folder, hub name, or "sft" or "base" for the checkpoints of
+            the shipped policy.
         split: name of the split of the questions: "validation", "test", "ood", …
         bench: "tiny" (the closed world), "small" (real facts) or "paper".
         options: further arguments of `workbench.experiments.evaluate.evaluate_policy`, such as

@@ -16,7 +16,7 @@ from workbench.experiments.experiment import (
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import MethodConfig
-from workbench.runs.folder import check_folder, differences, finished, read_json
+from workbench.runs.folder import check_identity, differences, finished, read_json
 from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import json_digest
 from workbench.util.subprocess import Background, start
@@ -147,7 +147,7 @@ class Run:
 
     def check(self, out: Path) -> None:
         """Raise a `WorkbenchError` if the folder `out` holds another run, or foreign files."""
-        check_folder(out, self.identity, reader(trained(self.entry.method), self.bench, out))
+        check_identity(out, self.identity, reader(trained(self.entry.method), self.bench, out))
 
     def train(self, out: Path, shared: Path | None = None) -> JsonObject:
         """Evaluate, train and evaluate again in the folder `out`; return the run's summary.

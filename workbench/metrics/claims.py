@@ -73,6 +73,7 @@ def f1_at(k: int, supported: int, n: int) -> float:
 
     This is the harmonic mean of the precision S/n and recall@K = min(S/K, 1), or 0 if S is 0.
     """
+    assert 0 <= supported <= n, f"{supported} of {n} claims are supported"
     if not supported:
         return 0.0
     precision, recall = supported / n, recall_at(k, supported)

@@ -155,9 +155,9 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> JsonObje
 def claim_table(rows: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES) -> JsonObject:
     """Return the claim metrics that evaluations report: `{metric: {value, low, high, n}}`.
 
-    The metrics are "recall@32", "f1@32" and those in
-    `IN_EVALUATIONS`, such as "factscore" and "claims". `low` and `high` are the 95 % bootstrap
-    interval over n questions. The dict is empty if claims were not extracted from any response.
+    The metrics are "recall@32", "f1@32" and those in `IN_EVALUATIONS`, such as "factscore" and
+    "claims". `low` and `high` are the 95 % bootstrap interval over n questions. The dict is empty
+    if claims were not extracted from any response.
     """
     if not any(row.extracted for row in rows):
         return {}

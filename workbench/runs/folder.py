@@ -109,10 +109,10 @@ def _is_locked(file: BinaryIO, shared: bool) -> bool:
     return False
 
 
-def check_folder(
+def check_identity(
     out: Path, identity: JsonMapping, read: Callable[[JsonObject], JsonObject] = dict
-) -> None:
-    """Check that the folder `out` is new, or has the run with this identity.
+) -> JsonObject | None:
+    """Return the content of config.json in the folder `out` of a run; None if the folder is new.
 
     Args:
         identity, read: as for `open_run`.
@@ -131,11 +131,12 @@ def check_folder(
         reason = f"{', '.join(foreign)} but no config.json" if foreign else ""
     else:
         # versions are not part of the identity: an upgrade must not make a run unusable
-        stored.pop("versions", None)
-        different = differences(read(stored), json.loads(json.dumps(identity)))
+        known = {name: value for name, value in stored.items() if name != "versions"}
+        different = differences(read(known), json.loads(json.dumps(identity)))
         reason = f"another run ({'; '.join(different)})" if different else ""
     if reason:
         raise WorkbenchError(f"'{out}' holds {reason}: choose another --out folder")
+    return stored
 
 
 def open_run(
@@ -161,7 +162,7 @@ def open_run(
         WorkbenchError: the disk is almost full, config.json is damaged, or the folder has a run
             with another identity.
     """
-    check_folder(out, identity, read)
+    stored = check_identity(out, identity, read)
     if (summary := finished(out)) is not None:
         return summary
     # a full disk in the middle of a run would cost its last steps
@@ -169,13 +170,13 @@ def open_run(
         raise WorkbenchError(
             f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out"
         )
-    stored = read_json(out / "config.json")
-    first_versions = (stored or {}).get("versions")
     if stored is None:
         write_json(
             out / "config.json", {**identity, **({"versions": versions} if versions else {})}
         )
-    elif first_versions and versions and (changed := differences(first_versions, versions)):
+        return None
+    first = stored.get("versions")
+    if first and versions and (changed := differences(first, versions)):
         print(
             f"'{out}' was started with other versions, so its result may differ:"
             f" {'; '.join(changed)}",
