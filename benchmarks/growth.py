@@ -37,6 +37,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.klcf_cost import mistaken, related  # noqa: E402
 from benchmarks.scripted_judge import JudgeServer, by_checksum  # noqa: E402
+from benchmarks.tables import markdown  # noqa: E402
 from workbench.claims import rules  # noqa: E402
 from workbench.judge import Element, endpoint  # noqa: E402
 from workbench.methods import METHODS  # noqa: E402
@@ -386,7 +387,6 @@ def table(found: Mapping[str, Any]) -> str:
     ]
     base = ", ".join(f"{name} {value}" for name, value in found["base"].items())
     own = found["sampled"]
-    lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
     about = (
         f"{found['date']}, base point {base}; {found['rounds']} rounds, {found['threads']} thread"
         f" of {found['cores']} cores, with other work on the\nmachine (load"
@@ -400,7 +400,7 @@ def table(found: Mapping[str, Any]) -> str:
         " claims and equal prompts are sent once. Characters per token of the prompts (MiniLM's"
         f" tokenizer): {pieces}."
     )
-    return "\n\n".join([about, "\n".join(lines), again])
+    return "\n\n".join([about, markdown(head, rows), again])
 
 
 def cell(one: Mapping[str, float]) -> str:

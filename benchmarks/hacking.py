@@ -10,7 +10,6 @@ measures attacks on other judges, on ordinary text (`hacking_text.py`).
 """
 
 import argparse
-import json
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from workbench.credit.tokens import words
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns
 from workbench.pipeline import grade, rescore
 from workbench.types import Feedback, Question, Response, Verdict
+from workbench.util.jsonl import write_json
 from workbench.verdicts.checks import world_checks
 from workbench.world import World, load_world
 from workbench.world.facts import Fact
@@ -421,8 +421,7 @@ def main() -> None:
         print(markdown(rows))
         found |= {"people": given.people, "world_hash": load_world().hash, "rows": rows}
     if given.results:
-        given.results.parent.mkdir(parents=True, exist_ok=True)
-        given.results.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        write_json(given.results, found)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ from benchmarks.human import (  # noqa: E402
 )
 from benchmarks.human.cache import Remembered, remembered  # noqa: E402
 from benchmarks.human.robustness import robustness  # noqa: E402
+from benchmarks.tables import cell, markdown  # noqa: E402
 from workbench.util.jsonl import write_json  # noqa: E402
 from workbench.verifier import Row, evaluate_verifier, load_verifier, read_rows  # noqa: E402
 from workbench.verifier.card import SPEED_ROWS, rounded  # noqa: E402
@@ -141,7 +142,6 @@ def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
     """Measure the parts without a verifier: claims, order of systems, answers and abstention."""
     return {
         "claims": claims.measure(folder, limit, seed),
-        "claims_halves": claims.measure_halves(folder, seed, faithful.half, verdicts.HALVES),
         "faithful": faithful.measure(folder, seed),
         "matching": answers.measure_matching(answers.efficientqa(folder)[:limit], seed),
         "matching_halves": answers.measure_halves(folder),
@@ -165,18 +165,6 @@ def measure_card(rows: Sequence[Row]) -> None:
     write_json(path, rounded(card))
 
 
-def store(path: Path, results: Mapping[str, Any]) -> None:
-    text = json.dumps(results, indent=1, ensure_ascii=False)
-    path.write_text(f"{text}\n", encoding="utf-8")
-
-
-def cell(rate: Mapping[str, Any]) -> str:
-    if rate["value"] is None:
-        return "–"
-    interval = "" if rate["low"] is None else f" [{rate['low']:.2f}, {rate['high']:.2f}]"
-    return f"{rate['value']:.2f}{interval}"
-
-
 def table(results: Mapping[str, Any]) -> str:
     """Return the results as a Markdown table with notes, for docs/measured.md and the notebook."""
     rows = [
@@ -189,9 +177,8 @@ def table(results: Mapping[str, Any]) -> str:
         *_abstention_rows(results["abstention"]),
         *_system_rows(results.get("systems", {})),
     ]
-    head = ("human labels", "n", "measure", "here", "simple baselines")
-    lines = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---"] * len(head), *rows)]
-    return "\n".join(lines) + "\n\n" + _notes(results)
+    head = ["human labels", "n", "measure", "here", "simple baselines"]
+    return markdown(head, [list(map(str, row)) for row in rows]) + "\n\n" + _notes(results)
 
 
 def _notes(results: Mapping[str, Any]) -> str:
@@ -386,6 +373,8 @@ def main() -> None:
         parser.error(
             "name the folder with the data sets: --slices FOLDER, or the variable WORKBENCH_SLICES"
         )
+    if (given.rules or given.verdicts) and not given.results:
+        parser.error("--rules and --verdicts keep the other results of a file: add --results FILE")
     if given.speed:
         from benchmarks.human.speed import speed
 
@@ -398,43 +387,35 @@ def main() -> None:
     if given.card:
         measure_card(read_rows(given.slices / "nli_dev.jsonl.gz"))
         return
-    if given.verdicts:
-        results = json.loads(given.results.read_text(encoding="utf-8"))
-        verifier = remembered(given.verifier, given.cache)
-        with use_threads(1):
-            results |= by_verdicts(given.slices, verifier, given.limit, given.seed)
-        results["verdicts_measured"] = date.today().isoformat()
-        store(given.results, results)
-        print(table(results))
-        return
-    if given.rules:
-        results = json.loads(given.results.read_text(encoding="utf-8")) | by_rules(
-            given.slices, given.limit, given.seed
-        )
-        results["rules_measured"] = date.today().isoformat()
-        store(given.results, results)
-        print(table(results))
-        return
     verifier = remembered(given.verifier, given.cache)
+    today = date.today().isoformat()
+    if given.rules or given.verdicts:
+        results = json.loads(given.results.read_text(encoding="utf-8"))
+    else:
+        results = {
+            "date": today,
+            "seed": given.seed,
+            "resamples": stats.RESAMPLES,
+            "limit": given.limit,
+            "command": (
+                "python benchmarks/human_labels.py --slices FOLDER --results"
+                " benchmarks/results/human_labels.json"
+            ),
+            "versions": versions(),
+            "machine": platform.machine(),
+            "verifier": {"sha256": verifier.sha256, "settings": asdict(verifier.settings)},
+        }
     with use_threads(1):
-        found = measure(given.slices, verifier, given.limit, given.seed)
-    results = {
-        "date": date.today().isoformat(),
-        "seed": given.seed,
-        "resamples": stats.RESAMPLES,
-        "limit": given.limit,
-        "command": (
-            "python benchmarks/human_labels.py --slices FOLDER --results"
-            " benchmarks/results/human_labels.json"
-        ),
-        "versions": versions(),
-        "machine": platform.machine(),
-        "verifier": {"sha256": verifier.sha256, "settings": asdict(verifier.settings)},
-        **found,
-    }
+        if given.rules:
+            found = by_rules(given.slices, given.limit, given.seed)
+            results |= {**found, "rules_measured": today}
+        elif given.verdicts:
+            found = by_verdicts(given.slices, verifier, given.limit, given.seed)
+            results |= {**found, "verdicts_measured": today}
+        else:
+            results |= measure(given.slices, verifier, given.limit, given.seed)
     if given.results:
-        given.results.parent.mkdir(parents=True, exist_ok=True)
-        store(given.results, results)
+        write_json(given.results, results)
     print(table(results))
 
 

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.findings_tables import PAPER  # noqa: E402
+from benchmarks.tables import markdown  # noqa: E402
 from workbench.experiments.plan import (  # noqa: E402
     GIB,
     OF_FLOPS,
@@ -373,7 +374,7 @@ def table(found: Mapping[str, Any]) -> str:
         "Comparison with KLCF's table 5, for a response of"
         f" {found['beside']['KLCF']['claims']} claims.\n{near}"
     )
-    return "\n\n".join([_markdown(HEAD, rows), about, checked, _markdown(head, given)])
+    return "\n\n".join([markdown(HEAD, rows), about, checked, markdown(head, given)])
 
 
 def short(value: float) -> str:
@@ -382,12 +383,6 @@ def short(value: float) -> str:
         if value >= size:
             return f"{value / (1e3 if unit == 'k' else size):.3g}{unit}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _markdown(columns: list[str], rows: list[list[str]]) -> str:
-    return "\n".join(
-        "| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows]
-    )
 
 
 def main() -> None:

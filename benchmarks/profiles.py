@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.tables import markdown  # noqa: E402
+from workbench.util.jsonl import write_json  # noqa: E402
 
 ONE = os.environ | {"OMP_NUM_THREADS": "1"}
 LEAST = 0.03  # smaller shares are added up
@@ -309,7 +310,7 @@ def main() -> None:
         found[part] = json.loads(done.stdout.splitlines()[-1])
         print(part, found[part], flush=True)
     if given.results:
-        given.results.write_text(json.dumps(found, indent=1) + "\n")
+        write_json(given.results, found)
 
 
 if __name__ == "__main__":

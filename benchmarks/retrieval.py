@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from workbench.retrieval import Page, Source, build_index, open_index
+from workbench.util.jsonl import write_json
 from workbench.world.world import load_world
 
 VOCABULARY, WORDS, QUERY, TURN, K = 200_000, 100, 12, 10, 10
@@ -256,11 +257,7 @@ def main() -> None:
             [*(old for old in stored if old["passages"] != run["passages"]), run],
             key=lambda old: old["passages"],
         )
-        given.results.parent.mkdir(parents=True, exist_ok=True)
-        given.results.write_text(
-            json.dumps({"text": "synthetic, see benchmarks/retrieval.py", "runs": runs}, indent=1)
-            + "\n"
-        )
+        write_json(given.results, {"text": "synthetic, see benchmarks/retrieval.py", "runs": runs})
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from workbench.types import WorkbenchError
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import tables  # noqa: E402
 from benchmarks.reproduce import compared, measured  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -204,12 +205,12 @@ def counts(rows: Sequence[Mapping[str, Any]]) -> str:
 def markdown() -> str:
     """Return the scorecard as Markdown; a finding links to its section of findings.md."""
     titles = {study.name: study.title for study in STUDIES}
-    rows = [COLUMNS, ["---"] * len(COLUMNS)]
+    rows = []
     for row in scorecard():
         name, result, *others = cells(row)
         anchor = re.sub(r"[^a-z0-9 -]", "", titles[row["study"]].lower()).replace(" ", "-")
         rows.append([f"[{name}](findings.md#{anchor})", f"**{result}**", *others])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return tables.markdown(COLUMNS, rows)
 
 
 SIDE, GAP, LEFT, TOP = 26, 5, 84, 14  # pixels

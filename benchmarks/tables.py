@@ -1,6 +1,8 @@
 """Write results as tables in Markdown: helpers, and the tables on language models as judges."""
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 JUDGES, LEAST_CLAIMS = ("local", "model", "both"), 5
 
@@ -11,7 +13,7 @@ def markdown(columns: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def cell(rate: dict, digits: str = ".2f") -> str:
+def cell(rate: Mapping[str, Any], digits: str = ".2f") -> str:
     """Return a value with its interval, if there is one, in a format; a dash without a value."""
     if rate["value"] is None:
         return "–"

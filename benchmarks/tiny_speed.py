@@ -46,6 +46,7 @@ from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.shared_prefix import shared_prefix
 from workbench.util.config import scaled
+from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -324,7 +325,7 @@ def main() -> None:
             results[name] = {**about, "versions": versions(), **PARTS[name](given.rounds)}
             print(json.dumps({name: results[name]}, indent=1), flush=True)
             if given.results:
-                given.results.write_text(json.dumps(results, indent=1) + "\n")
+                write_json(given.results, results)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from workbench.metrics.confidence import in_order
 from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.types import Feedback
+from workbench.util.jsonl import write_json
 
 REWARDS = ("ternary", "binary")
 SAMPLES = 4
@@ -169,8 +170,7 @@ def main() -> None:
     )
     print(json.dumps({key: results.get(key) for key in output}, indent=1))
     if given.results:
-        given.results.parent.mkdir(parents=True, exist_ok=True)
-        given.results.write_text(json.dumps(results, indent=1) + "\n")
+        write_json(given.results, results)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.tables import markdown
 from workbench.verifier.evaluate import CLAIM_LABELS
 from workbench.verifier.rows import LABELS
 from workbench.verifier.verifier import OBJECTION_CAP
@@ -63,8 +64,7 @@ def _counts(title: str, names: Sequence[str], table: Mapping[str, Mapping[str, i
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [head, ["---"] * len(head), *[[_cell(value) for value in row] for row in rows]]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(list(head), [[_cell(value) for value in row] for row in rows])
 
 
 def _cell(value: Any) -> str:

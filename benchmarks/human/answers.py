@@ -163,7 +163,6 @@ def contains(prediction: str, gold: Sequence[str], question: str) -> bool:
 
 MATCHERS: dict[str, Match] = {
     "workbench": lambda prediction, gold, question: matches(prediction, gold, question=question),
-    "equal": lambda prediction, gold, question: prediction in gold,
     "squad_em": lambda prediction, gold, question: (
         squad(prediction) in {squad(answer) for answer in gold}
     ),

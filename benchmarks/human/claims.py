@@ -1,7 +1,7 @@
 """Compare claims by rules with human atomic facts (FActScore, arXiv 2305.14251).
 
 The rules were first written while looking at these biographies, so this is a development set. Later
-fixes used only half of the people; `measure_halves` separates the halves.
+fixes used only half of the people.
 
 A claim and a fact match if the F1 of their words reaches a threshold. Matching is greedy, the best
 pair first, one to one *(ours)*. "He", "she" and "they" count as the topic; articles do not count.
@@ -92,31 +92,6 @@ def measure(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
         results[name] = {"claims": sum(map(len, texts))}
         for threshold in THRESHOLDS:
             results[name][f"F1 ≥ {threshold}"] = _against(biographies, texts, threshold, seed)
-    return results
-
-
-def measure_halves(
-    folder: Path, seed: int, half: Callable[[str], int], names: Sequence[str]
-) -> dict[str, Any]:
-    """Measure the claims by rules on each half of the people."""
-    results: dict[str, Any] = {}
-    for which, name in enumerate(names):
-        some = [
-            one for one in read(folder) if one.facts and half(one.response.question.title) == which
-        ]
-        texts = [
-            [claim.text for claim in found.claims]
-            for found in rules()([one.response for one in some])
-        ]
-        facts = sum(len(one.facts) for one in some)
-        results[name] = {
-            "responses": len(some),
-            "claims": sum(map(len, texts)),
-            "human_facts": facts,
-        }
-        results[name] |= {
-            f"F1 ≥ {threshold}": _against(some, texts, threshold, seed) for threshold in THRESHOLDS
-        }
     return results
 
 

@@ -106,9 +106,7 @@ def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[s
     """Return precision, recall and F1 of the characters in error, over all responses together.
 
     White space is left out. `claims` takes the matched text of unsupported claims, `sentences`
-    their whole sentences; with `contradicted`, only of claims that the evidence contradicts. The
-    `oracle` rows use the human spans: they take the units of which at least a share is marked, at
-    the best share. This is about the maximum for such units.
+    their whole sentences; with `contradicted`, only of claims that the evidence contradicts.
 
     `auroc` needs no threshold: it is how often a marked character is more suspicious than another
     one (see `suspicion`).
@@ -122,8 +120,6 @@ def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[s
         "sentences, contradicted": [taken(row, sentence_spans(row, WRONG)) for row in rows],
         "word overlap": [taken(row, lexical(row)) for row in rows],
         "everything": [taken(row, [(0, len(row.response.text))]) for row in rows],
-        "oracle claims": oracle(rows, [all_claims(row) for row in rows], gold),
-        "oracle sentences": oracle(rows, [list(row.sentences) for row in rows], gold),
     }
     groups = [one.response.question.id for one in marked]
     return {
@@ -166,10 +162,6 @@ def claim_spans(row: Feedback, labels: Sequence[str]) -> list[Span]:
     return [span for number in _bad(row, labels) if (span := row.claims[number].span)]
 
 
-def all_claims(row: Feedback) -> list[Span]:
-    return [claim.span for claim in row.claims if claim.span]
-
-
 def sentence_spans(row: Feedback, labels: Sequence[str]) -> list[Span]:
     numbers = {row.claims[number].sentence for number in _bad(row, labels)}
     return [row.sentences[number] for number in numbers if number is not None]
@@ -181,30 +173,6 @@ def lexical(row: Feedback) -> list[Span]:
     return [
         claim.span for claim in row.claims if claim.span and overlap(claim.text, passages) < FIXED
     ]
-
-
-def oracle(
-    rows: Sequence[Feedback], units: Sequence[Sequence[Span]], gold: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """Return the units marked by at least a share of .1, .2, … .9: the share with the best F1."""
-
-    def masks(share: float) -> list[np.ndarray]:
-        return [
-            taken(row, marked_units(some, g, share))
-            for row, some, g in zip(rows, units, gold, strict=True)
-        ]
-
-    def f1(found: Sequence[np.ndarray]) -> float:
-        both = sum(int((a & b).sum()) for a, b in zip(found, gold, strict=True))
-        return (
-            2 * both / max(1, sum(int(a.sum() + b.sum()) for a, b in zip(found, gold, strict=True)))
-        )
-
-    return max((masks(tenths / 10) for tenths in range(1, 10)), key=f1)
-
-
-def marked_units(spans: Iterable[Span], gold: np.ndarray, share: float) -> list[Span]:
-    return [(start, end) for start, end in spans if gold[start:end].sum() >= share * (end - start)]
 
 
 def suspicion(row: Feedback) -> np.ndarray:

@@ -22,12 +22,7 @@ def speed(folder: Path, path: Path | None) -> dict[str, Any]:
     """
     verifier = load_verifier(path)
     marked = spans.qa_feedback(folder)
-    began = time.process_time()
     found = rules()([one.response for one in marked])
-    extraction = {
-        "claims": sum(len(made.claims) for made in found),
-        "cpu_seconds": round(time.process_time() - began, 3),
-    }
     pairs = verdicts.SETS["BEGIN, Wizard of Wikipedia"].read(folder)
     short = [(pair.claim, pair.passages) for pair in pairs]
     long = [
@@ -44,7 +39,6 @@ def speed(folder: Path, path: Path | None) -> dict[str, Any]:
     return {
         "threads": 1,
         "load": round(os.getloadavg()[0], 1),
-        "extraction": extraction,
         **timed,
         "peak_rss_mb": peak,
     }

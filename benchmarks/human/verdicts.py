@@ -220,7 +220,6 @@ def measure(
         "groups": len(set(groups)),
         "labels": {name: int((label == number).sum()) for number, name in enumerate(LABELS)},
         "balanced_accuracy": interval(partial(stats.balanced, gold, said)),
-        "balanced_accuracy_at_half": interval(partial(stats.balanced, gold, p >= 0.5)),
         "balanced_accuracy_of_label_correct": interval(partial(stats.balanced, gold, correct)),
         "auroc": interval(by_p),
         "accuracy": interval(partial(stats.accuracy, gold == said)),

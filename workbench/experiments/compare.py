@@ -46,7 +46,7 @@ class Evaluated:
 
     def rows(self, key: str) -> list[Row]:
         """Return the graded answers to the question set `key` of `sets`; [] if not stored."""
-        file, sections = self.sets[key][1], tuple(ANSWER_SECTIONS) if self.method else ()
+        file, sections = self.sets[key][1], ANSWER_SECTIONS if self.method else ()
         return read_rows(file, sections) if file.is_file() else []
 
 

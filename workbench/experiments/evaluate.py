@@ -252,7 +252,7 @@ def report(
         }
 
     def block(feedbacks: Sequence[Feedback]) -> JsonObject:
-        graded = list(zip(feedbacks, rows_of(feedbacks, tuple(ANSWER_SECTIONS)), strict=True))
+        graded = list(zip(feedbacks, rows_of(feedbacks, ANSWER_SECTIONS), strict=True))
         return {
             **measured(graded),
             "by_tier": breakdown(

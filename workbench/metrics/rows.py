@@ -1,7 +1,7 @@
 """Read stored feedback as `Row`s, which have only the fields that metrics use."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -91,7 +91,7 @@ class Row:
         return share(self.supported, len(self.labels))
 
 
-def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
+def read_rows(path: Path | str, sections: Collection[str] = ()) -> list[Row]:
     """Return the rows of a feedback file, or of a run's folder, as `Row`s.
 
     Args:
@@ -175,7 +175,7 @@ def check_one_policy(path: Path | str, steps: Iterable[int | None]) -> None:
         )
 
 
-def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:
+def rows_of(feedbacks: Iterable[Feedback], sections: Collection[str] = ()) -> list[Row]:
     """Convert feedback in memory to `Row`s.
 
     Args:
@@ -185,7 +185,7 @@ def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list
     return [reduce_row(feedback.to_row(), sections) for feedback in feedbacks]
 
 
-def reduce_row(stored: JsonMapping, sections: Sequence[str] = ()) -> Row:
+def reduce_row(stored: JsonMapping, sections: Collection[str] = ()) -> Row:
     """Convert one stored feedback row to a `Row`.
 
     A claim is labelled by its verdict or, without a verdict, by its own field `label`, which

@@ -15,6 +15,7 @@ from workbench.metrics import outcome_of, rows_of
 from workbench.metrics.claims import factual_sentences
 from workbench.metrics.outcomes import outcome_failed
 from workbench.metrics.rows import Row as Reduced
+from workbench.pipeline import ANSWER_SECTIONS
 from workbench.text.sections import outlined, planned, well_formed
 from workbench.training.recorder import reward_of
 from workbench.training.rows import Card, Example, Pair, Row
@@ -23,7 +24,6 @@ from workbench.util.grouping import group_by
 
 ABSTENTION = "I don't know"
 Examples = tuple[list[Example], Card]
-ANSWER_SECTIONS = ("answer", "body")  # the sections without the thinking
 
 
 # FoRAG's cold starts: rule -> function that returns whether a text has the form to learn
