@@ -77,6 +77,19 @@ def test_values_that_are_not_accuracies_are_left_out(tmp_path: Path) -> None:
     assert list(accuracy_changes(found, found)) == ["old acc"]
 
 
+@pytest.mark.parametrize(("after", "p"), [(0.0, 1.0), (0.5, 0.0)])
+def test_accuracies_without_error_have_a_p_value(after: float, p: float, tmp_path: Path) -> None:
+    """A small model that solves no task has accuracy 0 and standard error 0."""
+    first, second = (
+        read_accuracies(
+            results(tmp_path / f"{value}.json", {"gsm8k": {"acc": value, "acc_stderr": 0.0}})
+        )
+        for value in (0.0, after)
+    )
+    assert first and second
+    assert accuracy_changes(second, first)["gsm8k acc"]["p"] == p
+
+
 @pytest.mark.parametrize("text", ["[]", '{"status": "done"}', '{"results": 3}', "{"])
 def test_other_files_are_not_results(text: str, tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(text)

@@ -22,6 +22,7 @@ def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **co
         append_feedback(folder / EVALUATION / name, feedbacks)
     reports = [report(one, [], split="test", resamples=20) for one in graded.values()]
     before, done = (json.loads(json.dumps(one)) for one in reports)
+    done["coherent"] = {"value": seed - 1, "low": 0, "high": 1}
     settings = {"reward": "ternary", "grpo": {"steps": 3}} | config
     about = {"method": "truthrl", "seed": seed, "threads": 2, "config": settings}
     result = {"before": before, "after": done, "seconds": 2.0, "cost": {"calls": seed}}
@@ -54,6 +55,8 @@ def test_seeds_share_one_row_named_by_the_settings_that_differ(tmp_path: Path) -
     cell = row["metrics"]["test"]["truthfulness"]
     assert (cell["value"], cell["n"]) == (0.375, 8) and cell["low"] < 0.375 < cell["high"]
     assert row["metrics"]["test before training"]["accuracy"]["value"] == 1
+    # it needs the plan of a response, which the stored answers do not have
+    assert row["metrics"]["test"]["coherent"] == {"value": 0.5, "low": None, "high": None, "n": 8}
     assert found["differences"] == {
         "reward": {"truthrl reward=binary": "binary", "truthrl reward=ternary": "ternary"}
     }

@@ -84,6 +84,16 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
     assert len(set(first)) == 3 and first[2] == f"{first[0]}-2"
 
 
+def test_copies_of_a_question_without_id_are_in_one_split(tmp_path: Path) -> None:
+    rows = [{"question": f"Who is {number}?"} for number in range(40)]
+    (tmp_path / "q.jsonl").write_text(jsonl(rows * 3))
+    by_text: dict[str, set[str]] = {}
+    for question in load(tmp_path / "q.jsonl"):
+        by_text.setdefault(question.text, set()).add(question.meta["split"])
+    assert all(len(splits) == 1 for splits in by_text.values())
+    assert len(set.union(*by_text.values())) > 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"), [*examples("bad_files"), ("[" * 100_000, "nested too deeply")]
 )

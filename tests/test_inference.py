@@ -87,6 +87,18 @@ def test_self_consistency_abstains_below_half() -> None:
     assert list(map(outcome_of, chosen)) == ["correct", "uncertain", "incorrect", "uncertain"]
 
 
+def test_an_abstention_has_the_form_that_the_prompt_asks_for() -> None:
+    asked = Question("b", "Where?", ("Rome",), system=r"Think. Put the answer in \boxed{}.")
+    drawn = GRADE(
+        [
+            Response(f"b/{n}", asked, rf"Hm.</think>\boxed{{{text}}}", prefill="<think>", sample=n)
+            for n, text in enumerate(("Paris", "Rome", "Oslo", "Bonn"))
+        ]
+    )
+    [chosen] = self_consistency(drawn, GRADE)
+    assert (chosen.response.text, outcome_of(chosen)) == (r"\boxed{I don't know}", "uncertain")
+
+
 class Scripted:
     """A policy that lists two checks for each draft, and answers "yes" to a check."""
 

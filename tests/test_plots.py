@@ -106,7 +106,7 @@ def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
 
 def test_logged_claims_are_drawn_step_by_step():
     """A step with only refusals has no accuracy and no point."""
-    logged = [(1, 3.0, 1.0), (2, 0.0, 0.0), (3, 2.0, 0.0)]
+    logged = [(1, 3.0, 1.0), (2, None, None), (3, 2.0, 0.0)]
     rows = [
         {"step": step, "claims_correct": correct, "claims_wrong": wrong}
         for step, correct, wrong in logged

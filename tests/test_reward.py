@@ -119,6 +119,15 @@ def test_knowledge_and_reasoning_together(way: Any, value: float) -> None:
     assert (paid.value, paid.parts["outcome"]) == (value, 1.0)
 
 
+def test_poor_reasoning_earns_no_more_than_good_out_of_knowledge() -> None:
+    """A lucky correct answer has r = −1; "conditional" multiplies only r = +1 (section 4.6)."""
+    pay = reward(TruthRL(knowledge=True, reasoning="conditional"))
+    unknown = Verdict("response", "out_of_knowledge", "unknown")
+    for quality in ("good", "poor"):
+        row = answered("correct", unknown, Verdict("reasoning", "reasoning", quality))
+        assert pay(row).value == -1
+
+
 def test_the_string_match_verifier_accepts_only_the_gold_answer() -> None:
     """Table 5: regardless of the judge, the answer must equal a gold answer after normalisation; an
     abstention stays an abstention.

@@ -65,6 +65,33 @@ def test_rewards_of_labelled_claims_by_hand_without_a_judge(tmp_path: Path) -> N
     assert (summary["failed"], summary["cost"]["calls"]) == (0, 0)
 
 
+@pytest.mark.parametrize("positioned", [(0, 1, 2), (1,)], ids=["all", "one"])
+def test_spans_of_labelled_claims_change_nothing(
+    positioned: tuple[int, ...], tmp_path: Path
+) -> None:
+    """The claim in the thinking earns nothing; each sentence of the answer has its own logarithm:
+    1·|1.3| + log(1 + 1.3), and 1·|1.2| + log(1 + 1.2).
+    """
+    text = "<think>Ana was born in Rome.</think> She paints. She lives in Oslo."
+    claims: list[JsonObject] = [
+        {"text": "Ana was born in Rome", "label": "wrong"},
+        {"text": "She paints", "label": "correct", "informativeness": 5},
+        {"text": "She lives in Oslo", "label": "correct", "informativeness": 4},
+    ]
+    for number in positioned:
+        start = text.index(claims[number]["text"])
+        claims[number]["span"] = [start, start + len(claims[number]["text"])]
+    given = {"id": "a", "question": "Who is Ana?", "response": text, "claims": claims}
+    chosen = options(tmp_path, [given], method="rlfh")
+    score_file(chosen)
+    [row] = read(chosen.out)
+    assert [claim["section"] for claim in row["claims"]] == ["think", "body", "body"]
+    assert [claim["sentence"] for claim in row["claims"]] == [0, 1, 2]
+    assert not row["rewards"]["rlfh"].get("unplaced")
+    expected = 1.3 + math.log(2.3) + 1.2 + math.log(2.2)
+    assert row["rewards"]["rlfh"]["value"] == pytest.approx(expected)
+
+
 def test_given_claims_are_verified_and_rewarded_like_extracted_claims(
     tmp_path: Path,
 ) -> None:

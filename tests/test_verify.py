@@ -30,7 +30,16 @@ def test_outcome(label: str, texts: list[str]) -> None:
     assert [one.label for one in found] == [label] * len(texts)
 
 
-@pytest.mark.parametrize("form", [r"\boxed{Vetra} %s", "<think>x</think><answer>Vetra</answer> %s"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        r"\boxed{Vetra} %s",
+        "<think>x</think><answer>Vetra</answer> %s",
+        r"<answer>\boxed{Vetra}</answer> %s",
+        r"<answer>\boxed{Vetra} %s</answer>",
+        r"<think>\boxed{Lomar}? I take it back.</think><answer>Vetra</answer> %s",
+    ],
+)
 @pytest.mark.parametrize(("after", "label"), examples("taken_back"))
 def test_text_after_the_box_or_tag_may_retract_the_answer(
     form: str, after: str, label: str

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from workbench.credit.attribute import locate
 from workbench.text import section_at, sections, sentences
-from workbench.types import Claims, Extract, Failure, Response
+from workbench.types import Claim, Claims, Extract, Failure, Response, Spans
 
 
 def given_or(extract: Extract, *, labels: bool = False) -> Extract:
@@ -38,18 +38,28 @@ _UNLABELLED = Failure(
 
 
 def _placed(response: Response) -> Claims:
-    """Return the given claims with their sentence, section and span in the response.
+    spans = sentences(response.text, response.prefill)
+    return Claims(spans, located(response, spans, response.given_claims or ()))
 
-    A claim that already has a span keeps it.
+
+def located(response: Response, spans: Spans, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return claims with their span, sentence, section and end in the response.
+
+    A field that a claim already has is kept, except the section "body", which may only be the
+    default.
+
+    Args:
+        spans: the span of each sentence.
     """
-    text, spans = response.text, sentences(response.text, response.prefill)
-    parts = sections(text, response.prefill)
-    claims = []
-    for claim in locate(text, spans, response.given_claims or (), response.question.titles):
+    parts, placed = sections(response.text, response.prefill), []
+    for claim in locate(response.text, spans, claims, response.question.titles):
         if claim.span:
-            start = claim.span[0]
-            number = bisect_right(spans, start, key=lambda span: span[1])
-            claim = replace(claim, sentence=min(number, len(spans) - 1) if spans else None)
-            claim = replace(claim, section=section_at(parts, start) or "body")
-        claims.append(claim)
-    return Claims(spans, tuple(claims))
+            start, end = claim.span
+            number = claim.sentence
+            if number is None and spans:
+                number = bisect_right(spans[:-1], start, key=lambda span: span[1])
+            section = section_at(parts, start) if claim.section == "body" else claim.section
+            claim = replace(claim, sentence=number, section=section or "body")
+            claim = replace(claim, end=end if claim.end is None else claim.end)
+        placed.append(claim)
+    return tuple(placed)

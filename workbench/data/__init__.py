@@ -254,7 +254,7 @@ def _finish(
         raise WorkbenchError(
             f"{location}: the question is empty: add its text, or remove the record"
         )
-    identity = question.id
+    stem = identity = question.id
     if not identity:
         stem = identity = f"{source.name}-{digest(question.text)[:12]}"
         number = 1
@@ -263,7 +263,8 @@ def _finish(
             identity = f"{stem}-{number}"
     elif identity in known:
         raise WorkbenchError(f"{location}: id '{identity}' occurs twice: make the ids unique")
-    meta = {**question.meta, "source": source.name, "split": split_of(identity)}
+    # copies of a question are in the same split
+    meta = {**question.meta, "source": source.name, "split": split_of(stem)}
     if source.evaluation_only or record.get("canary"):
         meta["evaluation_only"] = True
     return replace(question, id=identity, meta=meta)

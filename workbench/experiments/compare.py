@@ -292,10 +292,8 @@ def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     """Return a group's metrics on the question set `key`, over all its seeds.
 
-    If the answers of a seed are not stored, the values are means over the seeds, without intervals.
+    Values that need more than the stored answers are means over the seeds, without intervals.
     """
-    if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
-        return known_metrics(over_runs(rows, options))
     reports = [known_metrics(one.sets[key][0]) for one in group]
     cells = {}
     for name, cell in reports[0].items():
@@ -303,6 +301,8 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
         bounds = {key: cell[key] if len(group) == 1 else None for key in ("low", "high")}
         n = cell["n"] if "n" in cell else group[0].sets[key][0]["n"]
         cells[name] = {"value": sum(values) / len(values), **bounds, "n": n}
+    if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
+        cells |= known_metrics(over_runs(rows, options))
     return cells
 
 

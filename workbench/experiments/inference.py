@@ -14,6 +14,7 @@ from workbench.methods.truthrl.probing import vote
 from workbench.metrics.boundary import Probed
 from workbench.pipeline import ANSWER_SECTIONS, assemble
 from workbench.text import answer_text
+from workbench.training.pairs import ABSTENTION, phrase
 from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
 from workbench.util.grouping import group_by
 from workbench.verdicts.llm_judge import LocalJudge
@@ -93,7 +94,9 @@ def self_consistency(samples: Sequence[Feedback], grade: Grade) -> list[Feedback
         if top is None:
             chosen.append(group[0])
         elif top.confidence < AGREED:
-            response = replace(group[0].response, text="I don't know.", token_ids=(), offsets=())
+            first = group[0].response
+            text = phrase(first.question, ABSTENTION)
+            response = replace(first, text=text, prefill="", token_ids=(), offsets=())
             chosen.append(replace(response, logprobs=(), finish="stop"))
         else:
             graded = [one for one, own in zip(group, votes, strict=True) if own.outcome]

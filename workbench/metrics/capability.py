@@ -77,7 +77,7 @@ def accuracy_changes(after: JsonMapping, before: JsonMapping) -> JsonObject:
         if other is None or None in (one["stderr"], other["stderr"]):
             continue
         diff, error = one["value"] - other["value"], math.hypot(one["stderr"], other["stderr"])
-        z = abs(diff) / error if error else math.inf * bool(diff)
+        z = abs(diff) / error if error else (math.inf if diff else 0.0)
         changes[name] = {
             "value": one["value"],
             "other": other["value"],

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from workbench.credit.attribute import locate
-from workbench.text import section_at, sections, sentences
+from workbench.claims.given import located
+from workbench.text import sentences
 from workbench.types import (
     ASPECTS,
     CLAIM_LABELS,
@@ -269,15 +269,9 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
                 f"claim {claim.id} has span {claim.span} and end {claim.end}: write a span"
                 f" [start, end] and an end within the {size} characters of the response"
             )
-    if spans is None or has_sentences or all(claim.span for claim in claims):
+    if spans is None or has_sentences:
         return spans or (), tuple(claims)
-    # "body" may only be the default section, so the claim's position decides
-    parts, located = sections(response.text, response.prefill), []
-    for claim in locate(response.text, spans, claims, response.question.titles):
-        if claim.span and claim.section == "body":
-            claim = replace(claim, section=section_at(parts, claim.span[0]) or "body")
-        located.append(claim)
-    return spans, tuple(located)
+    return spans, located(response, spans, claims)
 
 
 def spans_of(value: Any, response: Response) -> Spans:

@@ -176,10 +176,14 @@ def retracted(text: str, answer: str) -> bool:
 
     Only text after the last box or `</answer>` counts. Without either, the result is False.
     """
-    box, tag = text.rfind(r"\boxed"), text.lower().rfind("</answer>")
-    if max(box, tag) < 0:
+    box, lower = text.rfind(r"\boxed"), text.lower()
+    opening, closing = lower.rfind("<answer>"), lower.rfind("</answer>")
+    if max(box, closing) < 0:
         return False
-    after = text[tag + len("</answer>") :] if tag > box else text[box:].partition(answer)[2]
+    if box > opening or closing < 0:  # the box is inside <answer>, or after it
+        after = text[box:].partition(answer)[2]
+    else:
+        after = text[closing + len("</answer>") :]
     return bool(_RETRACTS.search(after))
 
 

@@ -46,7 +46,7 @@ def reward(config: TruthRL) -> RewardFn:
         ways: dict[str, Combine] = {
             "multiplicative": lambda r, rho, _: r * (1 + rho),
             "additive": lambda r, rho, _: r + config.reasoning_weight * rho,
-            "conditional": lambda r, rho, outcome: r * rho if outcome == "correct" else r,
+            "conditional": lambda r, rho, outcome: r * rho if outcome == "correct" and r > 0 else r,
         }
         base = reasoning(base, ways[config.reasoning])
     return string_match(base) if config.verifier == "string_match" else base

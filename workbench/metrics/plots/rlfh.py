@@ -227,7 +227,7 @@ def trade_off_in_training(runs: Mapping[str, Sequence[JsonMapping]]) -> Figure:
         }
         for label, rows in runs.items()
         for row in rows
-        if (claims := row["claims_correct"] + row["claims_wrong"])
+        if (claims := (row["claims_correct"] or 0) + (row["claims_wrong"] or 0))
     ]
     return _trade_off(points, list(runs))
 
