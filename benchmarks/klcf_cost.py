@@ -51,7 +51,7 @@ from workbench.metrics.bootstrap import collect, intervals  # noqa: E402
 from workbench.pipeline import ANSWER_SECTIONS, assemble  # noqa: E402
 from workbench.policies.generate import generate  # noqa: E402
 from workbench.retrieval import Search, build_index, open_index  # noqa: E402
-from workbench.runs.folder import read_json, versions  # noqa: E402
+from workbench.runs.folder import policy_hash, read_json, versions  # noqa: E402
 from workbench.text.sentences import sentences  # noqa: E402
 from workbench.training.reward_model import train_reward_model  # noqa: E402
 from workbench.training.scorer import MODEL, Scorer, load_reward_model  # noqa: E402
@@ -428,6 +428,7 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
         "cores": os.cpu_count(),
         "versions": versions(),
         "world_hash": place.hash,
+        "policy_hash": policy_hash(place.path("sft")),
         "delays": {"call": DELAY, "token": PER_TOKEN, "search": SEARCH},
         "in_flight": IN_FLIGHT,
     }

@@ -40,7 +40,7 @@ from workbench.methods.klcf.prepared import read_prepared, source_of
 from workbench.methods.klcf.truth import accuracy_and_f1, balanced, scorer_of, truth_examples
 from workbench.methods.method import training_questions
 from workbench.policies.load import load_tokenizer
-from workbench.runs.folder import read_json, versions
+from workbench.runs.folder import policy_hash, read_json, versions
 from workbench.training.reward_model import train_reward_model
 from workbench.training.scorer import MODEL, Judged, load_reward_model
 from workbench.types import Question
@@ -176,6 +176,7 @@ def measured(
 ) -> dict[str, Any]:
     place = bench("tiny")
     about = {"threads": DEFAULT_THREADS, "versions": versions(), "world_hash": place.hash}
+    about["policy_hash"] = policy_hash(place.path("sft"))
     stored = (results and read_json(results)) or {}
     goes_on = all(stored.get(key) == value for key, value in about.items())
     found: dict[str, Any] = (
