@@ -6,13 +6,9 @@ The implementations take turns, so that other load affects both: trust the ratio
 not measured keep their results.
 
 - `generation`: tokens per second, compared with transformers' `generate`.
-- `prompts`: responses per second, forward and backward. A pass that reads a prompt once for all its
-  responses is compared with one that reads it for each.
 - `step`, `grading`: GRPO at a learning rate of 0, with TruthRL's settings and new questions in each
   step. Every other step is graded and recorded. The others get a constant reward and are not
   recorded, as in plain TRL.
-- `start`: seconds from a new process to the tiny bench, without and with the world's fingerprint in
-  the cache.
 """
 
 import argparse
@@ -20,8 +16,6 @@ import functools
 import itertools
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,26 +26,22 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from workbench.methods import METHODS
 from workbench.methods.bench import bench
 from workbench.methods.method import training_questions
 from workbench.methods.truthrl.method import METHOD as TRUTHRL
-from workbench.policies.generate import Policy, Sampling, generate, prompt_ids
+from workbench.policies.generate import Policy, Sampling, prompt_ids
 from workbench.policies.hf import by_generate
 from workbench.runs.folder import versions
-from workbench.training.actor import Actor
 from workbench.training.grpo_config import batches
 from workbench.training.grpo_step import RolloutTrainer
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
-from workbench.training.shared_prefix import shared_prefix
 from workbench.util.config import scaled
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 
 ROOT = Path(__file__).resolve().parent.parent
 WARM = 2  # warm-up steps, one of each kind
-BIOGRAPHIES = 100
 
 
 def in_turns(
@@ -139,16 +129,16 @@ class EveryOther(RolloutTrainer):
         self, completion_ids: list[list[int]], number: list[int], **_: Any
     ) -> list[float | None]:
         start = time.perf_counter()
-        self.graded = self.is_graded(self.state.global_step + 1)
-        rewards = super().reward(completion_ids, number) if self.graded else [0.0] * len(number)
+        self.pays = self.is_graded(self.state.global_step + 1)
+        rewards = super().reward(completion_ids, number) if self.pays else [0.0] * len(number)
         self.grading.append(time.perf_counter() - start)
         return rewards
 
     def with_advantages(self, batch: dict[str, Any]) -> dict[str, Any]:
-        return super().with_advantages(batch) if self.graded else batch
+        return super().with_advantages(batch) if self.pays else batch
 
     def record_loss_inputs(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
-        if self.graded:
+        if self.pays:
             super().record_loss_inputs(batch, logprobs_BT)
 
     def log_update(self, state: Any, logs: Mapping[str, Any]) -> None:
@@ -197,108 +187,20 @@ def step(rounds: int) -> dict[str, Any]:
 
 
 def grading(rounds: int) -> dict[str, Any]:
-    """Measure grading and storing: a response of these steps, and a biography with its claims."""
+    """Measure grading and storing a response of these steps."""
     found, responses = steps(2 * rounds), batches(TRUTHRL.scales["tiny"].grpo)[0]
     paying = median(found["paying"])
     shares = [part / whole for part, whole in zip(found["paying"], found["graded"], strict=True)]
     return {
         "ms_per_response": 1000 * paying / responses,
         "share_of_step": median(shares),
-        "ms_per_biography": _biographies(),
     }
-
-
-def _biographies() -> dict[str, float]:
-    """Return milliseconds per biography for each method that extracts claims, two samples a
-    question.
-    """
-    tiny = bench("tiny")
-    questions = tiny.questions("rl", ["biography"])[:BIOGRAPHIES]
-    responses = generate(
-        tiny.load("sft"), questions, max_new_tokens=tiny.long_new_tokens, samples=2
-    )
-    took = {}
-    for method in METHODS.values():
-        if method.name == TRUTHRL.name or not set(method.checks(method.config())) <= set(
-            tiny.checks.verify
-        ):
-            continue
-        grade = method.grader(method.config(), tiny.checks)
-        start = time.perf_counter()
-        grade(responses)
-        took[method.name] = 1000 * (time.perf_counter() - start) / len(responses)
-    return took
-
-
-def prompts(rounds: int) -> dict[str, Any]:
-    """Compare passes that read a prompt once with passes that read it in every row."""
-    tiny, config = bench("tiny"), TRUTHRL.scales["tiny"]
-    trainee = load_trainee(tiny.path("sft"), **vars(config.grpo.lora), seed=0)
-    questions = training_questions(config.prompts, tiny)[: config.grpo.prompts_per_step]
-    sampled = {
-        "samples": config.grpo.group_size,
-        "max_new_tokens": config.grpo.sampling.max_new_tokens,
-    }
-    responses = generate(tiny.load("sft"), questions, **sampled)
-    ids_BL, attention_BL, said_BT = Actor(trainee).collate(responses)
-    length = said_BT.shape[1]
-
-    head = trainee.model.get_output_embeddings()
-
-    def rate(decoder: Callable[..., Any]) -> float:
-        began = time.perf_counter()
-        hidden_BLH = decoder(
-            input_ids=ids_BL, attention_mask=attention_BL, use_cache=False
-        ).last_hidden_state
-        logprobs_BTV = head(hidden_BLH[:, -length - 1 : -1]).log_softmax(-1)
-        (logprobs_BTV.gather(-1, ids_BL[:, -length:, None])[..., 0] * said_BT).sum().backward()
-        trainee.model.zero_grad()
-        return len(responses) / (time.perf_counter() - began)
-
-    ways = {
-        "once": lambda: rate(shared_prefix(trainee.model, length).base_model),
-        "in_every_row": lambda: rate(trainee.model.get_base_model().base_model),
-    }
-    about = {
-        "unit": "responses per second",
-        "questions": len(questions),
-        "responses": len(responses),
-    }
-    return {**about, **compared(in_turns(ways, rounds))}
-
-
-def start(rounds: int) -> dict[str, Any]:
-    """Return the seconds from a new process to the tiny bench, and of `workbench world`."""
-    commands = {
-        "bench": ["-c", "from workbench.methods.bench import bench; bench('tiny')"],
-        "show": ["-m", "workbench.cli", "world"],
-    }
-    found = {}
-    for name, command in commands.items():
-        cold, warm = [], []
-        for _ in range(rounds):
-            with tempfile.TemporaryDirectory() as cache:
-                cold.append(_process(command, cache))
-                warm.append(_process(command, cache))
-        found[name] = {"cold_s": median(cold), "warm_s": median(warm)}
-    return found
-
-
-def _process(command: Sequence[str], cache: str) -> float:
-    begun = time.perf_counter()
-    environment = {**os.environ, "XDG_CACHE_HOME": cache}
-    subprocess.run(
-        [sys.executable, *command], env=environment, check=True, stdout=subprocess.DEVNULL
-    )
-    return time.perf_counter() - begun
 
 
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "generation": generation,
-    "prompts": prompts,
     "grading": grading,
     "step": step,
-    "start": start,
 }
 
 

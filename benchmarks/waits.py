@@ -152,7 +152,7 @@ def others(folder: Path) -> str:
         json.loads((folder / f"{name}.json").read_text())
         for name in ("tiny_speed", "scoring", "step_time", "inspector")
     )
-    step, real = tiny["step"], steps["real"]
+    step, real = tiny["step"], steps
     sampling = [
         part["ratio"]
         for part in tiny["generation"].values()

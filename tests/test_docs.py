@@ -27,7 +27,7 @@ from workbench.util.config import find
 
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 # not in the base install
-EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")
+EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "openai", "playwright")
 JUDGE = "http://127.0.0.1:8000/v1"  # replaced by a test server
 # page -> command -> options that shorten it here, reason not to run it
 KNOWN: dict[str, dict[str, tuple[str, str]]] = {}
