@@ -421,6 +421,7 @@ def main() -> None:
         print(markdown(rows))
         found |= {"people": given.people, "world_hash": load_world().hash, "rows": rows}
     if given.results:
+        given.results.parent.mkdir(parents=True, exist_ok=True)
         write_json(given.results, found)
 
 

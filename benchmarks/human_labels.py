@@ -387,34 +387,35 @@ def main() -> None:
     if given.card:
         measure_card(read_rows(given.slices / "nli_dev.jsonl.gz"))
         return
-    verifier = remembered(given.verifier, given.cache)
-    today = date.today().isoformat()
+    today, results = date.today().isoformat(), {}
     if given.rules or given.verdicts:
         results = json.loads(given.results.read_text(encoding="utf-8"))
-    else:
-        results = {
-            "date": today,
-            "seed": given.seed,
-            "resamples": stats.RESAMPLES,
-            "limit": given.limit,
-            "command": (
-                "python benchmarks/human_labels.py --slices FOLDER --results"
-                " benchmarks/results/human_labels.json"
-            ),
-            "versions": versions(),
-            "machine": platform.machine(),
-            "verifier": {"sha256": verifier.sha256, "settings": asdict(verifier.settings)},
-        }
     with use_threads(1):
         if given.rules:
             found = by_rules(given.slices, given.limit, given.seed)
             results |= {**found, "rules_measured": today}
         elif given.verdicts:
+            verifier = remembered(given.verifier, given.cache)
             found = by_verdicts(given.slices, verifier, given.limit, given.seed)
             results |= {**found, "verdicts_measured": today}
         else:
-            results |= measure(given.slices, verifier, given.limit, given.seed)
+            verifier = remembered(given.verifier, given.cache)
+            results = {
+                "date": today,
+                "seed": given.seed,
+                "resamples": stats.RESAMPLES,
+                "limit": given.limit,
+                "command": (
+                    "python benchmarks/human_labels.py --slices FOLDER --results"
+                    " benchmarks/results/human_labels.json"
+                ),
+                "versions": versions(),
+                "machine": platform.machine(),
+                "verifier": {"sha256": verifier.sha256, "settings": asdict(verifier.settings)},
+                **measure(given.slices, verifier, given.limit, given.seed),
+            }
     if given.results:
+        given.results.parent.mkdir(parents=True, exist_ok=True)
         write_json(given.results, results)
     print(table(results))
 

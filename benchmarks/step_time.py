@@ -1,7 +1,7 @@
 """Measure what claims and rewards of tokens add to a training step of a language model.
 
-    python benchmarks/step_time.py --policy models/smollm2 --results
-    benchmarks/results/step_time.json
+    python benchmarks/step_time.py --policy models/smollm2 --pairs 1 \\
+        --results benchmarks/results/step_time.json
 
 RLFH by GRPO with returns-to-go, compared with plain TRL, on real facts, with the local verifier and
 32 rollouts of at most 64 tokens. Every other step extracts and judges claims, rewards tokens and

@@ -129,16 +129,18 @@ class EveryOther(RolloutTrainer):
         self, completion_ids: list[list[int]], number: list[int], **_: Any
     ) -> list[float | None]:
         start = time.perf_counter()
-        self.pays = self.is_graded(self.state.global_step + 1)
-        rewards = super().reward(completion_ids, number) if self.pays else [0.0] * len(number)
+        self.graded_step = self.is_graded(self.state.global_step + 1)
+        rewards = (
+            super().reward(completion_ids, number) if self.graded_step else [0.0] * len(number)
+        )
         self.grading.append(time.perf_counter() - start)
         return rewards
 
     def with_advantages(self, batch: dict[str, Any]) -> dict[str, Any]:
-        return super().with_advantages(batch) if self.pays else batch
+        return super().with_advantages(batch) if self.graded_step else batch
 
     def record_loss_inputs(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
-        if self.pays:
+        if self.graded_step:
             super().record_loss_inputs(batch, logprobs_BT)
 
     def log_update(self, state: Any, logs: Mapping[str, Any]) -> None:
@@ -170,8 +172,12 @@ def steps(each: int) -> dict[str, list[float]]:
             trainer.train()
     seconds = durations(trainer.started)
     assert len(seconds) == count, (len(seconds), count)  # without the last step, which saves
-    paying = trainer.grading[WARM:count:2]
-    return {"graded": seconds[WARM::2], "constant": seconds[WARM + 1 :: 2], "paying": paying}
+    grading = trainer.grading[WARM:count:2]
+    return {
+        "graded": seconds[WARM::2],
+        "constant": seconds[WARM + 1 :: 2],
+        "grading": grading,
+    }
 
 
 def step(rounds: int) -> dict[str, Any]:
@@ -189,10 +195,10 @@ def step(rounds: int) -> dict[str, Any]:
 def grading(rounds: int) -> dict[str, Any]:
     """Measure grading and storing a response of these steps."""
     found, responses = steps(2 * rounds), batches(TRUTHRL.scales["tiny"].grpo)[0]
-    paying = median(found["paying"])
-    shares = [part / whole for part, whole in zip(found["paying"], found["graded"], strict=True)]
+    grading_seconds = median(found["grading"])
+    shares = [part / whole for part, whole in zip(found["grading"], found["graded"], strict=True)]
     return {
-        "ms_per_response": 1000 * paying / responses,
+        "ms_per_response": 1000 * grading_seconds / responses,
         "share_of_step": median(shares),
     }
 

@@ -170,6 +170,7 @@ def main() -> None:
     )
     print(json.dumps({key: results.get(key) for key in output}, indent=1))
     if given.results:
+        given.results.parent.mkdir(parents=True, exist_ok=True)
         write_json(given.results, results)
 
 

@@ -65,9 +65,10 @@ def test_rewards_of_labelled_claims_by_hand_without_a_judge(tmp_path: Path) -> N
     assert (summary["failed"], summary["cost"]["calls"]) == (0, 0)
 
 
+@pytest.mark.parametrize("split", [True, False], ids=["split", "with sentences"])
 @pytest.mark.parametrize("positioned", [(0, 1, 2), (1,)], ids=["all", "one"])
 def test_spans_of_labelled_claims_change_nothing(
-    positioned: tuple[int, ...], tmp_path: Path
+    positioned: tuple[int, ...], split: bool, tmp_path: Path
 ) -> None:
     """The claim in the thinking earns nothing; each sentence of the answer has its own logarithm:
     1·|1.3| + log(1 + 1.3), and 1·|1.2| + log(1 + 1.2).
@@ -81,7 +82,9 @@ def test_spans_of_labelled_claims_change_nothing(
     for number in positioned:
         start = text.index(claims[number]["text"])
         claims[number]["span"] = [start, start + len(claims[number]["text"])]
-    given = {"id": "a", "question": "Who is Ana?", "response": text, "claims": claims}
+    given: JsonObject = {"id": "a", "question": "Who is Ana?", "response": text, "claims": claims}
+    if not split:
+        given["sentences"] = [[0, 36], [37, 48], [49, 67]]
     chosen = options(tmp_path, [given], method="rlfh")
     score_file(chosen)
     [row] = read(chosen.out)

@@ -45,8 +45,8 @@ def _placed(response: Response) -> Claims:
 def located(response: Response, spans: Spans, claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Return claims with their span, sentence, section and end in the response.
 
-    A field that a claim already has is kept, except the section "body", which may only be the
-    default.
+    A span, a sentence, and the end of a claim with a span are kept if the claim already has them.
+    So is a section, except "body", which may only be the default.
 
     Args:
         spans: the span of each sentence.

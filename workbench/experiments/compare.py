@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from workbench.methods import METHODS
-from workbench.metrics import compare_files, read_rows
+from workbench.metrics import FACET_METRICS, compare_files, read_rows
 from workbench.metrics.capability import CAPABILITY, accuracy_changes, read_accuracies
+from workbench.metrics.facets import FACT_METRICS
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.report import Settings, over_runs, paired_runs
 from workbench.metrics.rows import Row, file_of
@@ -292,7 +293,7 @@ def _sum(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
     """Return a group's metrics on the question set `key`, over all its seeds.
 
-    Values that need more than the stored answers are means over the seeds, without intervals.
+    Metrics that `over_runs` does not compute are means over the seeds, without intervals.
     """
     reports = [known_metrics(one.sets[key][0]) for one in group]
     cells = {}
@@ -302,7 +303,10 @@ def _metrics(group: Group, key: str, options: Settings) -> JsonObject:
         n = cell["n"] if "n" in cell else group[0].sets[key][0]["n"]
         cells[name] = {"value": sum(values) / len(values), **bounds, "n": n}
     if len(group) > 1 and all(rows := [one.rows(key) for one in group]):
-        cells |= known_metrics(over_runs(rows, options))
+        # a report with metrics of facets has these only for the answers about facets
+        kept = FACT_METRICS if cells.keys() & set(FACET_METRICS) else ()
+        pooled = known_metrics(over_runs(rows, options))
+        cells |= {name: cell for name, cell in pooled.items() if name not in kept}
     return cells
 
 

@@ -134,7 +134,9 @@ def stored(row: JsonMapping, response: Response, split: bool) -> Feedback:
     Raises:
         Malformed: a field has a wrong value, or verdicts contradict each other.
     """
-    spans, claims = _located(row, response, split)
+    spans, claims = _spans_and_claims(row, response, split)
+    if split and "sentences" not in row:
+        claims = located(response, spans, claims)
     verdicts = tuple(map(_verdict, _list(row, "verdicts")))
     targets = {f"claim:{claim.id}" for claim in claims}
     first: dict[tuple[str, str], Verdict] = {}
@@ -177,7 +179,7 @@ def given_claims(row: JsonMapping, response: Response) -> tuple[Claim, ...] | No
     if not raw or any(claim.get("label") for claim in raw):
         return None
     texts = [{"text": claim["text"], "span": claim.get("span")} for claim in raw]
-    _, claims = _located({"claims": texts}, response, split=False)
+    _, claims = _spans_and_claims({"claims": texts}, response, split=False)
     return tuple(replace(claim, end=claim.span and claim.span[1]) for claim in claims)
 
 
@@ -216,7 +218,9 @@ def labelled(row: JsonMapping, response: Response, split: bool) -> Feedback:
                 f'"label" of a claim is {repr(label) if label else "missing"}: give every claim'
                 f" one of {', '.join(CLAIM_LABELS)}, or leave out all labels"
             )
-    spans, claims = _located({**row, "claims": raw_claims}, response, split)
+    spans, claims = _spans_and_claims({**row, "claims": raw_claims}, response, split)
+    if split or "sentences" in row:
+        claims = located(response, spans, claims)
     raw_verdicts = [
         {"by": "given", **raw, "target": f"claim:{claim.id}"}
         for claim, raw in zip(claims, raw_claims, strict=True)
@@ -234,11 +238,10 @@ def _list(row: JsonMapping, name: str) -> Sequence[Any]:
     return value
 
 
-def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, tuple[Claim, ...]]:
-    """Return the spans of a row's sentences, and its claims with their positions in the response.
-
-    A position that is missing in the row is found by matching the claim's text with the response.
-    """
+def _spans_and_claims(
+    row: JsonMapping, response: Response, split: bool
+) -> tuple[Spans, tuple[Claim, ...]]:
+    """Return the spans of a row's sentences, and its claims with the positions that it gives."""
     claims = []
     for number, raw in enumerate(_list(row, "claims")):
         numbered = _is_object(raw) and raw.get("id") is None
@@ -246,9 +249,9 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
     for number, count in Counter(claim.id for claim in claims).most_common(1):
         if count > 1:
             raise Malformed(f"{count} claims have the id {number}: give each claim its own id")
-    size, has_sentences = len(response.text), "sentences" in row
-    spans: Spans | None = None
-    if has_sentences:
+    size = len(response.text)
+    spans: Spans = ()
+    if "sentences" in row:
         try:
             spans = spans_of(row["sentences"], response)
         except (TypeError, ValueError) as error:
@@ -258,10 +261,10 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
     elif split:
         spans = sentences(response.text, response.prefill)
     for claim in claims:
-        if claim.sentence is not None and not 0 <= claim.sentence < len(spans or ()):
+        if claim.sentence is not None and not 0 <= claim.sentence < len(spans):
             raise Malformed(
                 f"claim {claim.id} has sentence {claim.sentence}, but the number of sentences is"
-                f" {len(spans or ())} (the first is 0)"
+                f" {len(spans)} (the first is 0)"
             )
         start, stop = claim.span or (0, 0)
         if not (0 <= start <= stop <= size and 0 <= (claim.end or 0) <= size):
@@ -269,9 +272,7 @@ def _located(row: JsonMapping, response: Response, split: bool) -> tuple[Spans, 
                 f"claim {claim.id} has span {claim.span} and end {claim.end}: write a span"
                 f" [start, end] and an end within the {size} characters of the response"
             )
-    if spans is None or has_sentences:
-        return spans or (), tuple(claims)
-    return spans, located(response, spans, claims)
+    return spans, tuple(claims)
 
 
 def spans_of(value: Any, response: Response) -> Spans:

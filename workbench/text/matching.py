@@ -176,14 +176,16 @@ def retracted(text: str, answer: str) -> bool:
 
     Only text after the last box or `</answer>` counts. Without either, the result is False.
     """
-    box, lower = text.rfind(r"\boxed"), text.lower()
-    opening, closing = lower.rfind("<answer>"), lower.rfind("</answer>")
-    if max(box, closing) < 0:
+    box = text.rfind(r"\boxed")
+    opened, closed = (
+        max((mark.end() for mark in re.finditer(tag, text, re.IGNORECASE)), default=-1)
+        for tag in ("<answer>", "</answer>")
+    )
+    if max(box, closed) < 0:
         return False
-    if box > opening or closing < 0:  # the box is inside <answer>, or after it
-        after = text[box:].partition(answer)[2]
-    else:
-        after = text[closing + len("</answer>") :]
+    # the box may be inside <answer>, or after it
+    within = box >= 0 and (box >= opened or closed < 0)
+    after = text[box:].partition(answer)[2] if within else text[closed:]
     return bool(_RETRACTS.search(after))
 
 
