@@ -22,7 +22,7 @@ def write_run(folder: Path, after: str, seed: int = 1, stored: bool = True, **co
         append_feedback(folder / EVALUATION / name, feedbacks)
     reports = [report(one, [], split="test", resamples=20) for one in graded.values()]
     before, done = (json.loads(json.dumps(one)) for one in reports)
-    done["coherent"] = {"value": seed - 1, "low": 0, "high": 1}
+    done["greedy"]["coherent"] = {"value": seed - 1, "low": 0, "high": 1}
     settings = {"reward": "ternary", "grpo": {"steps": 3}} | config
     about = {"method": "truthrl", "seed": seed, "threads": 2, "config": settings}
     result = {"before": before, "after": done, "seconds": 2.0, "cost": {"calls": seed}}
