@@ -39,7 +39,6 @@ SETTINGS = (
     "rlfh.grpo.temperature=0.7",
     "rlfh.grpo.micro_batch=16",
     "rlfh.grpo.lora_r=16",
-    "rlfh.grpo.learning_rate=0",
     "rlfh.grpo.prompts_per_step=8",
     "rlfh.grpo.group_size=4",
     "rlfh.grpo.max_new_tokens=64",
@@ -52,7 +51,8 @@ def steps(policy: Path, count: int, *settings: str) -> tuple[list[float], int]:
     """
     place = bench("small").with_policy(str(policy)).with_judge(LocalJudge())
     config = RLFH.configure("small", [*SETTINGS, *settings])
-    grpo = scaled(config.grpo, steps=WARM + count + 1, save_every=10 * (WARM + count))
+    number = WARM + count + 1  # without the last step, which saves
+    grpo = scaled(config.grpo, learning_rate=0.0, steps=number, save_every=10 * number)
     questions = training_questions(config.prompts, place, answered=False)
     trainee = load_trainee(place.path(place.policy), **vars(grpo.lora), seed=0)
     grade = RLFH.grader(config, place.checks)
